@@ -1,0 +1,74 @@
+#![doc = include_str!("../README.md")]
+//! # Where things are
+//!
+//! | | |
+//! |---|---|
+//! | the structs, constants and flags | [`raw`] |
+//! | owning, moving, releasing them | [`Owned`], [`OwnedSchema`], [`OwnedArray`], [`OwnedArrayStream`], [`OwnedDeviceArray`], [`OwnedDeviceArrayStream`] |
+//! | reading them | [`SchemaView`], [`ArrayView`], [`Metadata`], [`format`] |
+//! | devices and events | [`Device`], [`SyncEvent`], [`EventWaiter`], [`ReadyDeviceArray`] |
+//! | draining a stream | [`StreamReader`], [`StreamError`] |
+//! | making them | [`ArrayNode`], [`SchemaNode`], [`OwnedArrayStream::from_iter`], [`OwnedDeviceArrayStream::from_iter`], [`StreamFailure`] |
+//! | error codes | [`errno`] |
+//! | the C header | [`INCLUDE_DIR`], [`HEADER`] |
+#![no_std]
+#![deny(
+    missing_docs,
+    missing_debug_implementations,
+    unsafe_op_in_unsafe_fn,
+    unreachable_pub,
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::missing_safety_doc,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::todo,
+    clippy::unimplemented,
+    clippy::indexing_slicing,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::arithmetic_side_effects,
+    clippy::must_use_candidate,
+    clippy::doc_markdown
+)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod consumer;
+mod device;
+pub mod errno;
+pub mod format;
+mod owned;
+mod producer;
+pub mod raw;
+mod view;
+
+pub use consumer::*;
+pub use device::{Device, EventPtr, SyncEvent, UnexpectedEvent};
+pub use owned::{
+    Owned, OwnedArray, OwnedArrayStream, OwnedDeviceArray, OwnedDeviceArrayStream, OwnedSchema, Release,
+    TakeError,
+};
+pub use producer::{ArrayNode, ExportError, ExportErrorKind, ExportEvent, SchemaNode, StreamFailure};
+pub use view::{ArrayView, BinaryViewBuffers, Metadata, MetadataPairs, SchemaView, ViewError};
+
+/// Folder of the crate's C header, for build scripts of crates that compile C against it.
+///
+/// A build-dependency on this crate is enough, and links nothing:
+///
+/// ```no_run
+/// # #[cfg(any())]
+/// cc::Build::new().include(arrow_device_abi::INCLUDE_DIR).file("src/glue.c").compile("glue");
+/// ```
+pub const INCLUDE_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
+
+/// The crate's C header, text and all: `arrow_device_abi.h` in [`INCLUDE_DIR`].
+pub const HEADER: &str = include_str!("../include/arrow_device_abi.h");
