@@ -1,7 +1,7 @@
 //! The only owner, and the only `Drop`.
 
 use core::fmt;
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr;
 
 use static_assertions::{assert_impl_all, assert_not_impl_any};
@@ -116,18 +116,40 @@ impl<T: Release> Owned<T> {
     /// - nobody else releases, moves or uses it during the call or afterwards;
     /// - the struct may be used and its callbacks called from any thread, for a stream from one at a time.
     pub unsafe fn take(src: *mut T) -> Result<Self, TakeError> {
+        let mut taken = MaybeUninit::uninit();
+        // SAFETY: `src` is as the caller promises, and `taken` is valid for writes.
+        unsafe { Self::move_between(src, taken.as_mut_ptr()) }?;
+        // SAFETY: the move succeeded, so it wrote a live struct, and its source is released.
+        Ok(Self(unsafe { taken.assume_init() }))
+    }
+
+    /// Moves the struct at `src` to `dst` and marks `src` as released, with no owner in between.
+    ///
+    /// Afterwards whoever owns the memory at `dst` has to release the struct. What was there is overwritten without
+    /// being read or released.
+    ///
+    /// # Errors
+    ///
+    /// As [`take`](Self::take); `src` and `dst` are as they were.
+    ///
+    /// # Safety
+    ///
+    /// - For `src` as for [`take`](Self::take).
+    /// - `dst` is [valid](ptr#safety) for writes, aligned, and does not overlap `src`. It need not be initialised.
+    pub unsafe fn move_between(src: *mut T, dst: *mut T) -> Result<(), TakeError> {
         if src.is_null() {
             return Err(TakeError::Null);
         }
-        // SAFETY: `src` is valid for reads as the caller promises, and null `release` makes no further claim.
+        // SAFETY: `src` is valid for reads, as the caller promises, and null `release` makes no further claim.
         if unsafe { (*src).is_released() } {
             return Err(TakeError::Released);
         }
-        // SAFETY: `src` is valid and initialised; the copy becomes the owner because the original is marked at once.
-        let owned = Self(unsafe { ptr::read(src) });
+        // SAFETY: valid for one struct and without overlap, as the caller promises. There are two owners only until
+        // the original is marked, and nothing can fail before that.
+        unsafe { ptr::copy_nonoverlapping(src, dst, 1) };
         // SAFETY: `src` is valid for reads and writes, and nobody else uses it during the call.
         unsafe { (*src).mark_released() };
-        Ok(owned)
+        Ok(())
     }
 
     /// Becomes the owner of a struct held by value.

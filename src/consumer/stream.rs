@@ -113,8 +113,7 @@ impl<S: StreamStruct> StreamReader<S> {
     ///
     /// A [`StreamError`]; after that there is nothing more, only `None`.
     pub fn next_array(&mut self) -> Result<Option<Owned<S::Array>>, StreamError> {
-        let mut array = Owned::released();
-        Ok(self.read_into(&mut array)?.then_some(array))
+        self.next().transpose()
     }
 
     /// The next array into `array`, whose old contents are released first: [`next_array`](Self::next_array) without
@@ -130,17 +129,17 @@ impl<S: StreamStruct> StreamReader<S> {
         if self.done {
             return Ok(false);
         }
+        // Until it is known that there is more, there is not.
+        self.done = true;
         let get_next = self.stream.as_raw().get_next();
-        let called = self.call("get_next", get_next, array);
-        let checked = called.and_then(|()| {
-            if array.is_released() {
-                return Ok(false);
-            }
-            // An array that breaks the stream's promise does not get further than here.
-            self.stream.as_raw().check(array.as_raw()).inspect_err(|_| array.release()).map(|()| true)
-        });
-        self.done = checked != Ok(true);
-        checked
+        self.call("get_next", get_next, array)?;
+        if array.is_released() {
+            return Ok(false);
+        }
+        // An array that breaks the stream's promise does not get further than here.
+        self.stream.as_raw().check(array.as_raw()).inspect_err(|_| array.release())?;
+        self.done = false;
+        Ok(true)
     }
 
     /// The stream, as far as it has been read.
@@ -150,6 +149,7 @@ impl<S: StreamStruct> StreamReader<S> {
     }
 
     /// Calls one of the callbacks that fill an out-struct: `out`, which holds nothing, and still does after a failure.
+    #[inline]
     fn call<T: Release>(
         &mut self,
         name: &'static str,
@@ -173,7 +173,12 @@ impl<S: StreamStruct> StreamReader<S> {
         }
         // The return code alone decides; whatever was left in `out` is not ours to read or release.
         out.forget();
-        Err(StreamError::Failed { callback: name, code, message: self.last_error() })
+        Err(self.failure(name, code))
+    }
+
+    #[cold]
+    fn failure(&mut self, callback: &'static str, code: c_int) -> StreamError {
+        StreamError::Failed { callback, code, message: self.last_error() }
     }
 
     /// The text of the failure that the last callback reported (S4).
@@ -207,7 +212,12 @@ impl<S: StreamStruct> Iterator for StreamReader<S> {
     type Item = Result<Owned<S::Array>, StreamError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_array().transpose()
+        let mut array = Owned::released();
+        match self.read_into(&mut array) {
+            Ok(true) => Some(Ok(array)),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
+        }
     }
 }
 

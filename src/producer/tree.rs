@@ -192,10 +192,11 @@ impl<N: Export> Visit<N> for Measure {
     type Mark = ();
 
     fn enter(&mut self, node: N, _: Option<((), Link)>) -> Result<(), ExportErrorKind> {
-        let add = |sum: &mut usize, n| sum.checked_add(n).map(|s| *sum = s).ok_or(ExportErrorKind::TooLarge);
-        add(&mut self.nodes, 1)?;
-        add(&mut self.links, node.n_children())?;
-        add(&mut self.data, node.measure()?)
+        // No layout is as large as a sum that does not fit, so that is found when the layout is made.
+        self.nodes = self.nodes.saturating_add(1);
+        self.links = self.links.saturating_add(node.n_children());
+        self.data = self.data.saturating_add(node.measure()?);
+        Ok(())
     }
 
     fn leave(&mut self, (): ()) {}

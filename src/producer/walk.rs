@@ -35,32 +35,36 @@ pub(super) trait Visit<N> {
 pub(super) fn walk<N: Node, V: Visit<N>>(root: N, visit: &mut V) -> Result<(), ExportErrorKind> {
     let mut parents = Stack::new();
     let mut top = Frame { node: root, mark: visit.enter(root, None)?, next: 0 };
-    loop {
+    'frame: loop {
         let n_children = top.node.n_children();
-        let link = top.next;
-        let below = if link < n_children {
-            Some((top.node.child(link)?, Link::Child(link)))
-        } else if link == n_children {
-            top.node.dictionary()?.map(|dictionary| (dictionary, Link::Dictionary))
-        } else {
-            None
-        };
-        if let Some((node, link)) = below {
+        // Leaves, which most nodes are, do not touch the stack.
+        while let Some((node, link)) = below(top.node, n_children, top.next)? {
             top.next = top.next.wrapping_add(1);
             let mark = visit.enter(node, Some((top.mark, link)))?;
             if node.n_children() == 0 && !node.has_dictionary() {
                 visit.leave(mark);
             } else {
                 parents.push(replace(&mut top, Frame { node, mark, next: 0 }))?;
-            }
-        } else {
-            visit.leave(top.mark);
-            match parents.pop() {
-                Some(parent) => top = parent,
-                None => return Ok(()),
+                continue 'frame;
             }
         }
+        visit.leave(top.mark);
+        match parents.pop() {
+            Some(parent) => top = parent,
+            None => return Ok(()),
+        }
     }
+}
+
+/// What hangs on `node` at `next`: its children, then its dictionary.
+fn below<N: Node>(node: N, n_children: usize, next: usize) -> Result<Option<(N, Link)>, ExportErrorKind> {
+    if next < n_children {
+        return node.child(next).map(|child| Some((child, Link::Child(next))));
+    }
+    if next > n_children {
+        return Ok(None);
+    }
+    node.dictionary().map(|dictionary| dictionary.map(|dictionary| (dictionary, Link::Dictionary)))
 }
 
 #[derive(Clone, Copy)]
