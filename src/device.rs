@@ -44,6 +44,48 @@ impl Device {
     }
 }
 
+/// DLPack's devices have the same types by number, and other ids: `int32_t`, and 0 for the CPU, which is −1 here (D4).
+///
+/// A type that only one side has a name for keeps its number.
+impl Device {
+    /// The device of a `DLDevice`. The CPU's 0 becomes −1; every other id is kept.
+    #[must_use]
+    pub const fn from_dlpack(device_type: i32, device_id: i32) -> Self {
+        let device = Self::new(ArrowDeviceType(device_type), device_id as i64);
+        if device.is_cpu() && device_id == 0 { Self::CPU } else { device }
+    }
+
+    /// Type and id of the `DLDevice`. The CPU's −1 becomes 0; every other id is kept.
+    ///
+    /// # Errors
+    ///
+    /// [`NotInDlpack`] if the id does not fit an `int32_t` or is negative, for which DLPack has no meaning.
+    pub fn to_dlpack(self) -> Result<(i32, i32), NotInDlpack> {
+        let id = if self == Self::CPU { 0 } else { self.device_id };
+        match i32::try_from(id) {
+            Ok(id @ 0..) => Ok((self.device_type.0, id)),
+            _ => Err(NotInDlpack { device: self }),
+        }
+    }
+}
+
+/// DLPack cannot say which device this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotInDlpack {
+    /// The device.
+    pub device: Device,
+}
+
+impl fmt::Display for NotInDlpack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Device { device_type, device_id } = self.device;
+        write!(f, "DLPack has no device id {device_id}, of device type {device_type}")
+    }
+}
+
+impl core::error::Error for NotInDlpack {}
+
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_cpu() || self.device_id < 0 {

@@ -46,13 +46,15 @@ mod consumer;
 mod device;
 pub mod errno;
 pub mod format;
+#[cfg(feature = "arrow")]
+pub mod interop;
 mod owned;
 mod producer;
 pub mod raw;
 mod view;
 
 pub use consumer::*;
-pub use device::{Device, EventPtr, SyncEvent, UnexpectedEvent};
+pub use device::{Device, EventPtr, NotInDlpack, SyncEvent, UnexpectedEvent};
 pub use owned::{
     Owned, OwnedArray, OwnedArrayStream, OwnedDeviceArray, OwnedDeviceArrayStream, OwnedSchema, Release,
     TakeError,

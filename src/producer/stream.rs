@@ -18,8 +18,9 @@ use crate::raw::{
 
 /// Why a stream failed: the code that its callback returns, and the text that `get_last_error` gives.
 ///
-/// Any error converts into one with its text: a [`std::io::Error`](https://doc.rust-lang.org/std/io/struct.Error.html)
-/// with its errno (feature `std`), all others with [`EIO`]. For another code, make it with [`new`](Self::new).
+/// Any error converts into one with its text: a [`std::io::Error`](https://doc.rust-lang.org/std/io/struct.Error.html),
+/// or an error that has one for its source, with its errno (feature `std`), all others with [`EIO`]. For another code,
+/// make it with [`new`](Self::new).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamFailure {
     code: c_int,
@@ -66,7 +67,8 @@ impl fmt::Display for StreamFailure {
 #[cfg(feature = "std")]
 fn code_of(error: &(dyn core::error::Error + 'static)) -> c_int {
     use std::io;
-    let Some(error) = error.downcast_ref::<io::Error>() else {
+    let mut causes = core::iter::successors(Some(error), |error| error.source());
+    let Some(error) = causes.find_map(|cause| cause.downcast_ref::<io::Error>()) else {
         return EIO;
     };
     error.raw_os_error().unwrap_or_else(|| match error.kind() {
