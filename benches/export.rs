@@ -282,7 +282,7 @@ fn print_ratio(group: &str, side: &str, peer: &str, theirs_over_ours: bool) {
 /// `None` if a filter on the command line left the benchmark out.
 fn median(group: &str, side: &str) -> Option<f64> {
     let target = env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/target")), PathBuf::from);
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target")), PathBuf::from);
     let file = target.join("criterion").join(group).join(side).join("new").join("estimates.json");
     let estimates: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()?;
     estimates["median"]["point_estimate"].as_f64()
