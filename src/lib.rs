@@ -9,8 +9,12 @@
 //! | devices and events | [`Device`], [`SyncEvent`], [`EventWaiter`], [`ReadyDeviceArray`] |
 //! | draining a stream | [`StreamReader`], [`StreamError`] |
 //! | making them | [`ArrayNode`], [`SchemaNode`], [`OwnedArrayStream::from_iter`], [`OwnedDeviceArrayStream::from_iter`], [`StreamFailure`] |
+//! | DLPack's devices | [`Device::from_dlpack`], [`Device::to_dlpack`] |
 //! | error codes | [`errno`] |
 //! | the C header | [`INCLUDE_DIR`], [`HEADER`] |
+//!
+//! Letters with numbers, such as D5, name the rules of the specification in the table of `tests/README.md`, where each
+//! has its tests beside it; those with a C are faults that other projects had.
 #![no_std]
 #![deny(
     missing_docs,

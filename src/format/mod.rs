@@ -1,8 +1,13 @@
 //! Format strings as a typed description: the one place that knows what each type's buffers and children are.
 
+mod layout;
 mod parse;
+mod union_ids;
 
 use core::fmt;
+
+pub use layout::{BufferKind, Buffers, Children};
+pub use union_ids::UnionIds;
 
 /// A type of the C Data Interface, as its format string says it
 /// ([format strings](https://arrow.apache.org/docs/format/CDataInterface.html#data-type-description-format-strings)).
@@ -169,91 +174,17 @@ impl TimeUnit {
     }
 }
 
-/// The type ids of a union in the order of its children: different numbers from 0 to 127.
-///
-/// Borrowed from whoever gave them: the format string, or a slice.
-#[derive(Clone, Copy)]
-pub struct UnionIds<'a>(Ids<'a>);
-
-#[derive(Clone, Copy)]
-enum Ids<'a> {
-    /// Numbers with commas between them.
-    Text(&'a str),
-    Numbers(&'a [u8]),
-}
-
-impl<'a> UnionIds<'a> {
-    /// The ids of a union with as many children.
+impl<'a> Format<'a> {
+    /// A decimal, checked.
     ///
     /// # Errors
     ///
-    /// [`FormatError`] if an id is above 127 or stands there twice.
-    pub fn new(ids: &'a [u8]) -> Result<Self, FormatError<'static>> {
-        Self::checked(ids.iter().map(|id| Some(*id)), Ids::Numbers(ids))
-            .ok_or(FormatError { format: "", problem: parse::UNION_IDS })
-    }
-
-    /// From the part of a format string behind the colon.
-    fn parse(list: &'a str) -> Option<Self> {
-        let ids = list.split(',').filter(|_| !list.is_empty()).map(parse::number);
-        Self::checked(ids, Ids::Text(list))
-    }
-
-    fn checked(mut ids: impl Iterator<Item = Option<u8>>, from: Ids<'a>) -> Option<Self> {
-        let mut seen = 0_u128;
-        ids.try_for_each(|id| {
-            let bit = 1_u128.checked_shl(u32::from(id?))?;
-            let new = seen & bit == 0;
-            seen |= bit;
-            new.then_some(())
-        })
-        .map(|()| Self(from))
-    }
-
-    /// The ids.
-    pub fn iter(&self) -> impl Iterator<Item = u8> + use<'a> {
-        let (text, numbers) = match self.0 {
-            Ids::Text(text) => (text, &[][..]),
-            Ids::Numbers(numbers) => ("", numbers),
-        };
-        text.split(',').filter_map(parse::number).chain(numbers.iter().copied())
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        match self.0 {
-            Ids::Text("") => 0,
-            Ids::Text(text) => text.split(',').count(),
-            Ids::Numbers(numbers) => numbers.len(),
+    /// [`FormatError`] if the precision is 0 or does not fit the width.
+    pub fn decimal(precision: u8, scale: i8, bits: DecimalBits) -> Result<Self, FormatError<'a>> {
+        if precision == 0 || precision > bits.max_precision() {
+            return Err(FormatError { format: "", problem: parse::PRECISION });
         }
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl PartialEq for UnionIds<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.iter().eq(other.iter())
-    }
-}
-
-impl Eq for UnionIds<'_> {}
-
-impl fmt::Debug for UnionIds<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
-    }
-}
-
-impl fmt::Display for UnionIds<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut separator = "";
-        self.iter().try_for_each(|id| write!(f, "{}{id}", core::mem::replace(&mut separator, ",")))
+        Ok(Self::Decimal { precision, scale, bits })
     }
 }
 
@@ -295,166 +226,6 @@ impl fmt::Display for FormatError<'_> {
 }
 
 impl core::error::Error for FormatError<'_> {}
-
-/// What a buffer holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum BufferKind {
-    /// One bit an element, 0 for null. May be missing if there are no nulls.
-    Validity,
-    /// One bit an element.
-    Bits,
-    /// This many bytes an element.
-    Fixed(u32),
-    /// An `int32_t` an element and one more.
-    Offsets32,
-    /// An `int64_t` an element and one more.
-    Offsets64,
-    /// An `int32_t` an element, no more: offsets of a list view or a dense union.
-    Starts32,
-    /// An `int64_t` an element, no more: offsets of a list view.
-    Starts64,
-    /// An `int32_t` an element: sizes of a list view.
-    Sizes32,
-    /// An `int64_t` an element: sizes of a list view.
-    Sizes64,
-    /// 16 bytes an element. Any number of data buffers follow, and last their sizes as `int64_t`.
-    Views,
-    /// Bytes, as many as the last offset says.
-    Data,
-    /// An `int8_t` an element.
-    TypeIds,
-}
-
-/// How many children a type has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Children {
-    /// This many.
-    Exactly(usize),
-    /// Any number: a struct.
-    Any,
-}
-
-impl Children {
-    /// Whether a type may have `n` children.
-    #[must_use]
-    pub const fn allows(self, n: usize) -> bool {
-        match self {
-            Self::Exactly(count) => n == count,
-            Self::Any => true,
-        }
-    }
-}
-
-impl<'a> Format<'a> {
-    /// A decimal, checked.
-    ///
-    /// # Errors
-    ///
-    /// [`FormatError`] if the precision is 0 or does not fit the width.
-    pub fn decimal(precision: u8, scale: i8, bits: DecimalBits) -> Result<Self, FormatError<'a>> {
-        if precision == 0 || precision > bits.max_precision() {
-            return Err(FormatError { format: "", problem: parse::PRECISION });
-        }
-        Ok(Self::Decimal { precision, scale, bits })
-    }
-
-    /// What each buffer holds, in order. After [`BufferKind::Views`] the data buffers and their sizes follow.
-    #[must_use]
-    pub fn buffers(&self) -> Buffers {
-        use BufferKind::{
-            Bits, Data, Fixed, Offsets32, Offsets64, Sizes32, Sizes64, Starts32, Starts64, TypeIds, Validity,
-            Views,
-        };
-        match *self {
-            Self::Null | Self::RunEndEncoded => Buffers::new(&[]),
-            Self::Boolean => Buffers::new(&[Validity, Bits]),
-            Self::Int8 | Self::UInt8 => Buffers::new(&[Validity, Fixed(1)]),
-            Self::Int16 | Self::UInt16 | Self::Float16 => Buffers::new(&[Validity, Fixed(2)]),
-            Self::Int32
-            | Self::UInt32
-            | Self::Float32
-            | Self::Date32
-            | Self::IntervalMonths
-            | Self::Time(TimeUnit::Second | TimeUnit::Millisecond) => Buffers::new(&[Validity, Fixed(4)]),
-            Self::Int64
-            | Self::UInt64
-            | Self::Float64
-            | Self::Date64
-            | Self::Time(TimeUnit::Microsecond | TimeUnit::Nanosecond)
-            | Self::Timestamp(..)
-            | Self::Duration(_)
-            | Self::IntervalDayTime => Buffers::new(&[Validity, Fixed(8)]),
-            Self::IntervalMonthDayNano => Buffers::new(&[Validity, Fixed(16)]),
-            Self::Decimal { bits, .. } => Buffers::new(&[Validity, Fixed(bits.bytes())]),
-            Self::FixedSizeBinary(width) => Buffers::new(&[Validity, Fixed(width)]),
-            Self::Binary | Self::Utf8 => Buffers::new(&[Validity, Offsets32, Data]),
-            Self::LargeBinary | Self::LargeUtf8 => Buffers::new(&[Validity, Offsets64, Data]),
-            Self::BinaryView | Self::Utf8View => Buffers::new(&[Validity, Views]),
-            Self::List | Self::Map => Buffers::new(&[Validity, Offsets32]),
-            Self::LargeList => Buffers::new(&[Validity, Offsets64]),
-            Self::ListView => Buffers::new(&[Validity, Starts32, Sizes32]),
-            Self::LargeListView => Buffers::new(&[Validity, Starts64, Sizes64]),
-            Self::FixedSizeList(_) | Self::Struct => Buffers::new(&[Validity]),
-            Self::DenseUnion(_) => Buffers::new(&[TypeIds, Starts32]),
-            Self::SparseUnion(_) => Buffers::new(&[TypeIds]),
-        }
-    }
-
-    /// How many children an array or schema of this type has.
-    #[must_use]
-    pub fn children(&self) -> Children {
-        match self {
-            Self::Struct => Children::Any,
-            Self::List
-            | Self::LargeList
-            | Self::ListView
-            | Self::LargeListView
-            | Self::FixedSizeList(_)
-            | Self::Map => Children::Exactly(1),
-            Self::RunEndEncoded => Children::Exactly(2),
-            Self::DenseUnion(ids) | Self::SparseUnion(ids) => Children::Exactly(ids.len()),
-            _ => Children::Exactly(0),
-        }
-    }
-}
-
-/// The buffers of a type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Buffers {
-    kinds: [BufferKind; 3],
-    len: usize,
-}
-
-impl Buffers {
-    fn new(kinds: &[BufferKind]) -> Self {
-        let mut this = Self { kinds: [BufferKind::Data; 3], len: 0 };
-        for (to, from) in this.kinds.iter_mut().zip(kinds) {
-            *to = *from;
-            this.len = this.len.saturating_add(1);
-        }
-        this
-    }
-
-    /// What they hold, without the data buffers and sizes that follow [`BufferKind::Views`].
-    #[must_use]
-    pub fn kinds(&self) -> &[BufferKind] {
-        self.kinds.get(..self.len).unwrap_or_default()
-    }
-
-    /// Whether any number of data buffers follow, and last their sizes.
-    #[must_use]
-    pub fn is_variadic(&self) -> bool {
-        self.kinds().last() == Some(&BufferKind::Views)
-    }
-
-    /// Whether an array of this type may have `n` buffers.
-    #[must_use]
-    pub fn allows(&self, n: usize) -> bool {
-        if self.is_variadic() { n > self.len } else { n == self.len }
-    }
-}
 
 impl fmt::Display for Format<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
