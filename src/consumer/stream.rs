@@ -22,7 +22,7 @@ type GetLastError<S> = unsafe extern "C" fn(*mut S) -> *const c_char;
 /// One of the two stream structs: [`ArrowArrayStream`] and [`ArrowDeviceArrayStream`].
 pub trait StreamStruct: Release + sealed::Sealed {
     /// The struct that the stream yields.
-    type Array: Release;
+    type Array: Release + fmt::Debug;
 
     #[doc(hidden)]
     fn get_schema(&self) -> Option<GetSchema<Self>>;
@@ -184,6 +184,10 @@ impl<S: StreamStruct> StreamReader<S> {
     /// The text of the failure that the last callback reported (S4).
     fn last_error(&mut self) -> Option<String> {
         let get_last_error = self.stream.as_raw().get_last_error()?;
+        if self.stream.is_released() {
+            // The callback that failed has released its own stream, and S2 holds for what is released.
+            return None;
+        }
         // SAFETY: the stream is live, `&mut self` serialises its calls, and its last callback failed.
         let message = unsafe { get_last_error(self.stream.as_mut_ptr()) };
         if message.is_null() {

@@ -165,9 +165,29 @@ impl ReadyDeviceArray {
         let child = self.view()?.child_ptr(index)?;
         // SAFETY: a child of the tree that `self` owns, and `&mut` means that nothing else uses it.
         let child = unsafe { take_node("child", child) }?;
-        // SAFETY: a child is where its parent is. It has no event of its own, which `readiness` remembers.
-        let array = unsafe { child.on_device(self.device()) };
-        Ok(Self { array, readiness: self.readiness })
+        Ok(self.beside(child))
+    }
+
+    /// Moves the dictionary out (B5), as [`take_child`](Self::take_child) does a child; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`ViewError::Released`] if the dictionary was moved out before.
+    pub fn take_dictionary(&mut self) -> Result<Option<Self>, ViewError> {
+        let dictionary = self.view()?.as_raw().dictionary;
+        if dictionary.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: the dictionary of the tree that `self` owns; `&mut` means that nothing else uses it.
+        let dictionary = unsafe { take_node("dictionary", dictionary) }?;
+        Ok(Some(self.beside(dictionary)))
+    }
+
+    /// A node that was moved out of `self`.
+    fn beside(&self, node: OwnedArray) -> Self {
+        // SAFETY: a node is where its parent is. It has no event of its own, which `readiness` remembers.
+        let array = unsafe { node.on_device(self.device()) };
+        Self { array, readiness: self.readiness }
     }
 
     /// The array as one of the C Data Interface, which is for host memory only.

@@ -51,9 +51,9 @@ impl<'a> ArrayView<'a> {
         }
         let length = count("length", raw.length)?;
         let offset = count("offset", raw.offset)?;
-        if raw.length.checked_add(raw.offset).is_none_or(|end| usize::try_from(end).is_err()) {
-            return Err(ViewError::TooLarge { field: "offset + length", value: raw.offset });
-        }
+        let end = "offset + length";
+        let too_large = ViewError::TooLarge { field: end, value: i64::MAX };
+        count(end, raw.offset.checked_add(raw.length).ok_or(too_large)?)?;
         // SAFETY: `raw` is live, so its pointer arrays have the lengths that it says.
         let buffers =
             unsafe { pointers("buffers", raw.buffers.cast_const(), count("n_buffers", raw.n_buffers)?) }?;

@@ -5,6 +5,7 @@ mod array;
 mod metadata;
 mod schema;
 
+use core::alloc::Layout;
 use core::fmt;
 
 pub use array::{ArrayView, BinaryViewBuffers};
@@ -126,7 +127,11 @@ unsafe fn pointers<'a, P>(field: &'static str, items: *const P, count: usize) ->
     if items.is_null() {
         return Err(ViewError::Null { field });
     }
-    // SAFETY: not null, and valid for `count` pointers as the caller promises.
+    // No slice may be longer, so a count that is cannot be true.
+    if Layout::array::<P>(count).is_err() {
+        return Err(ViewError::TooLarge { field, value: i64::try_from(count).unwrap_or(i64::MAX) });
+    }
+    // SAFETY: not null, valid for `count` pointers as the caller promises, and not too many of them.
     Ok(unsafe { core::slice::from_raw_parts(items, count) })
 }
 

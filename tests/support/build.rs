@@ -10,8 +10,10 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../../include/arrow_device_abi.h");
     println!("cargo::rerun-if-changed=c");
-    let files = fs::read_dir("c").expect("the folder of the C files").map(|file| file.expect("its files").path());
-    let mut files: Vec<PathBuf> = files.filter(|file| file.extension().is_some_and(|end| end == "c")).collect();
+    let files =
+        fs::read_dir("c").expect("the folder of the C files").map(|file| file.expect("its files").path());
+    let mut files: Vec<PathBuf> =
+        files.filter(|file| file.extension().is_some_and(|end| end == "c")).collect();
     files.sort();
     cc::Build::new()
         .include("../../include")
