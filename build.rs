@@ -38,7 +38,7 @@ mod fresh {
     pub fn generate() {
         let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_else(|| fail("OUT_DIR is not set")));
         println!("cargo::rerun-if-changed={OWN_HEADER}");
-        for name in [HEADER, INCLUDE_PATHS] {
+        for name in [HEADER, INCLUDE_PATHS, "LIBCLANG_PATH"] {
             println!("cargo::rerun-if-env-changed={name}");
         }
 
@@ -100,6 +100,8 @@ mod fresh {
         let include_paths = env::split_paths(&include_paths).filter(|path| !path.as_os_str().is_empty());
         let builder = bindgen::Builder::default()
             .header(path)
+            // Cargo runs this again if an included file changes, or one of bindgen's own variables.
+            .parse_callbacks(Box::new(bindgen::CargoCallbacks::new()))
             .clang_args(include_paths.map(|path| format!("-I{}", path.display())))
             .allowlist_type(STRUCTS.join("|"))
             .allowlist_type("ArrowDeviceType")
@@ -118,7 +120,9 @@ mod fresh {
         match builder.generate() {
             Ok(bindings) => bindings.to_string(),
             Err(error) => fail(&format!(
-                "bindgen cannot read `{path}`: {error} (folders for its `#include`s can be named in {INCLUDE_PATHS})"
+                // One line: cargo takes no more for an error.
+                "bindgen cannot read `{path}` (folders for its `#include`s can be named in {INCLUDE_PATHS}): {}",
+                error.to_string().trim_end().replace('\n', "; ")
             )),
         }
     }

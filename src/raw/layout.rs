@@ -229,4 +229,25 @@ owns_nothing!(
     ArrowAsyncProducer,
     ArrowAsyncDeviceStreamHandler,
 );
+// The integer inside: its size would be right without its sign.
+const _: fn(&raw::ArrowDeviceType) -> &<raw::ArrowDeviceType as Mirror>::C = |device_type| &device_type.0;
+
+// Never called, so never linked. Rust happens to lay out some structs as C does without `repr(C)`: this lint asks for
+// the promise.
+#[deny(improper_ctypes)]
+#[allow(dead_code)]
+unsafe extern "C" {
+    fn arrow_device_abi_as_c_sees_it(
+        _: raw::ArrowSchema,
+        _: raw::ArrowArray,
+        _: raw::ArrowArrayStream,
+        _: raw::ArrowDeviceArray,
+        _: raw::ArrowDeviceArrayStream,
+        _: raw::ArrowAsyncTask,
+        _: raw::ArrowAsyncProducer,
+        _: raw::ArrowAsyncDeviceStreamHandler,
+        _: raw::ArrowDeviceType,
+    );
+}
+
 assert_impl_all!(raw::ArrowDeviceType: Copy, Send, Sync, Eq, Ord, core::hash::Hash);
