@@ -56,6 +56,7 @@ macro_rules! impl_release {
                 self$(.$inner)?.release = None;
             }
 
+            #[inline]
             unsafe fn release(this: *mut Self) {
                 // SAFETY: valid and initialised, as the caller promises. Raw pointers throughout: while foreign code
                 // runs, no reference of ours claims the struct.

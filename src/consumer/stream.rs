@@ -129,17 +129,21 @@ impl<S: StreamStruct> StreamReader<S> {
         if self.done {
             return Ok(false);
         }
-        // Until it is known that there is more, there is not.
-        self.done = true;
+        let more = self.get_next(array);
+        if !matches!(more, Ok(true)) {
+            self.done = true;
+        }
+        more
+    }
+
+    fn get_next(&mut self, array: &mut Owned<S::Array>) -> Result<bool, StreamError> {
         let get_next = self.stream.as_raw().get_next();
         self.call("get_next", get_next, array)?;
         if array.is_released() {
             return Ok(false);
         }
         // An array that breaks the stream's promise does not get further than here.
-        self.stream.as_raw().check(array.as_raw()).inspect_err(|_| array.release())?;
-        self.done = false;
-        Ok(true)
+        self.stream.as_raw().check(array.as_raw()).inspect_err(|_| array.release()).map(|()| true)
     }
 
     /// The stream, as far as it has been read.
