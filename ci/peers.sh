@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Real exchanges with implementations that are not ours: pyarrow and nanoarrow in Python, Arrow C++, nanoarrow in C.
 #
-# Each program prints one line `peer: …` a peer and direction, which are repeated at the end. Each is also run with
-# something done wrong on purpose, and must then fail.
+# Each program prints a line `peer: ROUTE: WHAT` for each exchange, and these are the table at the end. Each is also run
+# with one thing after the other done wrong on purpose, and must then fail for just that.
 
 # shellcheck source=ci/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -20,7 +20,8 @@ libraries() { cargo build --example python_exchange --example cpp_peer; }
 with_note() {
     "$@" | tee "$OUT/said.txt" || return
     local peers
-    peers=$(sed -nE 's/^peer: ([A-Za-z+ ]+ [0-9.]+).*/\1/p' "$OUT/said.txt" | sort -u | paste -sd, | sed 's/,/, /g')
+    peers=$(sed -nE 's/^peer: ([^:]*).*/\1/p' "$OUT/said.txt" | grep -oE '(Arrow C\+\+|pyarrow|nanoarrow) [0-9.]+' |
+        sort -u | paste -sd, | sed 's/,/, /g')
     [ -n "$peers" ] || { echo "no peer named itself"; return 1; }
     echo "note: $peers"
 }
@@ -32,7 +33,15 @@ fails_with() { # TEXT COMMAND…
     rc=$?
     sed 's/^/| /' "$OUT/wrong.txt"
     [ "$rc" = 1 ] || { echo "exit status $rc, not 1: $*"; return 1; }
-    grep -qF -- "$text" "$OUT/wrong.txt" || { echo "failed, but not with \"$text\": $*"; return 1; }
+    grep -qaF -- "$text" "$OUT/wrong.txt" || { echo "failed, but not with \"$text\": $*"; return 1; }
+}
+
+# Runs the command with each of the faults, which stand on standard input with the text that has to come of it.
+finds() { # COMMAND…
+    local fault text
+    while read -r fault text; do
+        fails_with "$text" "$@" "$fault" || return
+    done
 }
 
 # ---- Python
@@ -54,8 +63,18 @@ exchange() { "$PYTHON" -X faulthandler examples/python/exchange.py "$EXAMPLES/li
 in_python() { python_packages && with_note exchange; }
 in_python_finds() {
     python_packages || return
-    fails_with "rows: 99, not 100" exchange --spoil row || return
-    fails_with "Rust holds batches still" exchange --spoil leak
+    finds exchange --spoil <<'FAULTS'
+row rows: 99, not 100
+leak Rust holds batches still
+buffer not equal: int64
+offset not equal: int64
+nulls null_count value (0) doesn't match
+children 1 children, expected 2
+order Expected 2 buffers for imported type int32
+dictionary dictionary field in ArrowArray struct is null
+flags schema:
+metadata schema:
+FAULTS
 }
 
 # ---- Arrow C++, as the pyarrow wheel carries it
@@ -71,9 +90,22 @@ arrow_cpp() {
         "-Wl,-rpath,$EXAMPLES"
 }
 arrow_cpp_finds() {
-    fails_with "batch" "$OUT/arrow_cpp" row || return
-    fails_with "bytes in Arrow's pool" "$OUT/arrow_cpp" leak || return
-    fails_with "fake CUDA device" "$OUT/arrow_cpp" event
+    finds "$OUT/arrow_cpp" <<'FAULTS'
+row batch
+leak bytes in Arrow's pool
+event fake CUDA device
+buffer batch given back: int64
+buffers Offset invariant failure
+offset batch given back: int64
+nulls doesn't match actual number of nulls
+bitmap null bitmap buffer but non-zero null_count
+children 1 children, expected 2
+order batch given back: int8
+dictionary Import type is dictionary
+flags schema changed
+metadata schema changed
+name schema changed
+FAULTS
 }
 
 # ---- nanoarrow's C library with its device extension
@@ -83,6 +115,21 @@ nanoarrow_c() {
     gcc -std=c99 -g -O1 -Wall -Wextra -Werror tests/peers/nanoarrow_c.c "$NANOARROW"/nanoarrow/common/*.c \
         "$NANOARROW/nanoarrow/device/device.c" -o "$OUT/nanoarrow_c" -I include -isystem "$NANOARROW" -L"$EXAMPLES" \
         -lcpp_peer "-Wl,-rpath,$EXAMPLES"
+}
+nanoarrow_c_finds() {
+    finds "$OUT/nanoarrow_c" <<'FAULTS'
+expected root.children[1]: actual->null_count
+buffer root.children[8].buffers[1]
+buffers Expected element size >= 0
+offset root.children[8]: actual->offset
+nulls root.children[8]: actual->null_count
+bitmap int64 array buffer 0
+children Expected 2 children
+order root.children[2].buffers[1]
+dictionary Expected dictionary
+flags SameSchema
+metadata SameSchema
+FAULTS
 }
 
 # The whole process under valgrind: libarrow, the Rust library and the program between them.
@@ -97,11 +144,12 @@ step --needs python "Arrow C++: a difference is found" arrow_cpp_finds
 step --needs "python valgrind" "Arrow C++, under valgrind" grind "$OUT/arrow_cpp"
 step --needs "python nanoarrow_c" "build the nanoarrow peer" nanoarrow_c
 step --needs "python nanoarrow_c" "nanoarrow in C" with_note "$OUT/nanoarrow_c"
-step --needs "python nanoarrow_c" "nanoarrow in C: a difference is found" fails_with "equal" "$OUT/nanoarrow_c" wrong
+step --needs "python nanoarrow_c" "nanoarrow in C: a difference is found" nanoarrow_c_finds
 step --needs "python nanoarrow_c valgrind" "nanoarrow in C, under valgrind" grind "$OUT/nanoarrow_c"
 
 # What was exchanged. Each program says it again under valgrind.
-exchanged=$(cat "$LOGS/$GROUP".*.log | grep '^peer: ' | awk '!seen[$0]++')
-[ -z "$exchanged" ] || say "$exchanged"
+exchanged=$(cat "$LOGS/$GROUP".*.log | sed -nE 's/^peer: ([^:]*): /\1\t/p' | awk '!seen[$0]++' |
+    awk -F'\t' '{ printf "%-66s %s\n", $1, $2 }')
+[ -z "$exchanged" ] || say "exchanged:"$'\n'"$exchanged"
 
 finish

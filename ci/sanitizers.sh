@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# The tests under AddressSanitizer with leak detection, ThreadSanitizer, and Miri where it is installed.
+
+# shellcheck source=ci/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+group sanitizers
+
+mapfile -t RUNTIME_TESTS < <(tests_without "$COMPILES")
+# A target is named, so that build scripts and macros are compiled without the sanitizer.
+HOST=x86_64-unknown-linux-gnu
+
+# The tests' C code is compiled with the same sanitizer; gcc's calls end in the run-time library that rustc links.
+with_sanitizer() { # address|thread CARGO-ARGUMENTS…
+    local name=$1
+    shift
+    RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=$name" RUSTDOCFLAGS="-Zsanitizer=$name" \
+        CFLAGS="-fsanitize=$name -fno-omit-frame-pointer" CARGO_TARGET_DIR=$CI_DIR/build-$name "$@"
+}
+
+address() { with_sanitizer address cargo test "${CRATE[@]}" --no-fail-fast --target $HOST "$@"; }
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:halt_on_error=1
+
+thread() { RUSTC=$RUST_STD/rustc with_sanitizer thread cargo test "${CRATE[@]}" --no-fail-fast -Zbuild-std --target $HOST "$@"; }
+export TSAN_OPTIONS=halt_on_error=1
+
+# Debian's compiler comes without the sanitizers' run-time libraries; those of the machine's toolchain fit it where both
+# stand on one major version of LLVM.
+thread_runtime() {
+    local lib=lib/rustlib/$HOST/lib theirs llvm_here llvm_there
+    theirs=$(find "$(rustc --print sysroot)/$lib" -name 'librustc-*_rt.tsan.a' | head -1)
+    llvm_here=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+    llvm_there=$("$RUST_STD/rustc" -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+    if [ -z "$theirs" ] || [ "$llvm_here" != "$llvm_there" ]; then
+        echo "skipped: ThreadSanitizer, no run-time library for LLVM $llvm_there in the toolchain (LLVM $llvm_here)"
+        exit 77
+    fi
+    cp "$theirs" "$RUST_STD/usr/$lib/librustc-stable_rt.tsan.a"
+}
+thread_tests() { thread_runtime && thread "${RUNTIME_TESTS[@]}"; }
+
+# Each checker must find what it is there for, or its silence says nothing.
+finds() { # TEXT RUSTC SANITIZER TEST
+    local program=$CI_DIR/control-$3 out
+    RUSTC_BOOTSTRAP=1 "$2" --edition 2024 -g --test "-Zsanitizer=$3" -Cunsafe-allow-abi-mismatch=sanitizer \
+        ci/control.rs -o "$program" || return
+    out=$("$program" "$4" 2>&1) && { echo "$out"; echo "not found"; return 1; }
+    sed 's/^/| /' <<<"$out"
+    grep -qE "$1" <<<"$out"
+}
+address_finds() { finds "LeakSanitizer: detected memory leaks" rustc address leak; }
+# The standard library here is the compiler's own, without the sanitizer, so that there are false races beside the true.
+thread_finds() {
+    thread_runtime && TSAN_OPTIONS=halt_on_error=0 \
+        finds "SUMMARY: .*data race .* in control::race" "$RUST_STD/rustc" thread race
+}
+
+# Miri runs no C and reads no files.
+miri() {
+    if ! cargo +nightly miri --version; then
+        echo "skipped: Miri, not installed in the nightly toolchain"
+        exit 77
+    fi
+    local tests
+    mapfile -t tests < <(tests_without "$COMPILES|arrow_device_abi_support|peer|std::\{?.*\bfs\b")
+    CARGO_TARGET_DIR=$CI_DIR/build-miri cargo +nightly miri test "${CRATE[@]}" --no-fail-fast "${tests[@]}"
+}
+
+step "AddressSanitizer: a leak is found" address_finds
+step "AddressSanitizer: the tests" address "${RUNTIME_TESTS[@]}"
+step --needs rust_std "ThreadSanitizer: a race is found" thread_finds
+step --needs rust_std "ThreadSanitizer: the tests" thread_tests
+step "Miri: the tests" miri
+
+finish
