@@ -192,7 +192,7 @@ fn a_panic_of_the_keep_alive_leaks_nothing() {
     assert_eq!((counts.allocated + 1, counts.wrong, live()), (counts.freed, 0, 0));
 }
 
-/// What is refused allocates nothing.
+/// C28: what is refused allocates nothing.
 #[test]
 fn refusals_leave_nothing() {
     let wrong = |kind: &dyn Fn(ExportErrorKind) -> bool, make: &dyn Fn() -> Option<ExportErrorKind>| {
@@ -257,7 +257,7 @@ fn assert_survives_lack_of_memory<T>(make: impl Fn() -> Result<T, ExportErrorKin
     unreachable!()
 }
 
-/// Without memory there is an error that gives the keep-alive back, for wide trees and for deep ones.
+/// C28: without memory there is an error that gives the keep-alive back, for wide trees and for deep ones.
 #[test]
 fn lack_of_memory_is_an_error() {
     columns(&[INT32; 10], |node| {

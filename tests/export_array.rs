@@ -58,7 +58,7 @@ fn every_layout_is_read_as_it_was_described() {
     }
 }
 
-/// The table of layouts leaves out no type of the C data interface.
+/// D15: the table of layouts leaves out no type of the C data interface.
 #[test]
 fn every_layout_is_there() {
     let known = layouts();
@@ -137,7 +137,7 @@ fn lengths(length: i64, offset: i64) -> ArrayNode<'static> {
     ArrayNode { length, offset, ..ArrayNode::default() }
 }
 
-/// Negative lengths and offsets, and more than an `int64_t` can say.
+/// C28: negative lengths and offsets, and more than an `int64_t` can say.
 #[test]
 fn impossible_lengths_are_refused() {
     for (length, offset) in
@@ -184,7 +184,7 @@ fn impossible_null_counts_are_refused() {
     }
 }
 
-/// Errors say what is wrong, and show nothing of a keep-alive that need not be printable.
+/// C28: errors say what is wrong, and show nothing of a keep-alive that need not be printable.
 #[test]
 fn errors_have_their_own_words() {
     // SAFETY: nothing is made.
@@ -222,7 +222,7 @@ fn fits(tree: &Tree, schema: &OwnedSchema) -> Result<(), ExportErrorKind> {
     placed.with_node(|node| node.fits(schema.view().unwrap()))
 }
 
-/// A buffer, a child or a dictionary too many or too few, at every node of every layout.
+/// D15, C25: a buffer, a child or a dictionary too many or too few, at every node of every layout.
 #[test]
 fn every_node_has_to_fit_its_type() {
     let extra = || leaf("n", 0, []);
@@ -261,7 +261,7 @@ fn every_node_has_to_fit_its_type() {
     }
 }
 
-/// Types are told apart by what they need: the order of children matters.
+/// D15: types are told apart by what they need: the order of children matters.
 #[test]
 fn children_have_to_be_in_order() {
     let (strings, numbers) = (leaf("u", 0, [None, None, None]), leaf("i", 0, [None, None]));
@@ -270,7 +270,7 @@ fn children_have_to_be_in_order() {
     assert_eq!(fits(&structure(0, [numbers, strings]), &schema), Err(ExportErrorKind::Buffers { found: 2 }));
 }
 
-/// A type that is not known may have any buffers; only its children and dictionary are compared.
+/// D15: a type that is not known may have any buffers; only its children and dictionary are compared.
 #[test]
 fn unknown_types_fit_by_their_shape() {
     assert!(Format::parse("quaternion").unwrap_err().is_unknown());
@@ -288,7 +288,7 @@ fn unknown_types_fit_by_their_shape() {
     assert_eq!(fits(&below, &schema), Err(ExportErrorKind::Buffers { found: 0 }));
 }
 
-/// A foreign schema that is itself malformed is an error of its own, wherever it is malformed.
+/// B1, D15: a foreign schema that is itself malformed is an error of its own, wherever it is malformed.
 #[test]
 fn malformed_schemas_fit_nothing() {
     let node = |n_children| structure(0, vec![leaf("i", 0, [None, None]); n_children]);

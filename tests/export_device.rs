@@ -99,8 +99,8 @@ fn bare(device: Device, event: ExportEvent) -> Result<OwnedDeviceArray, ExportEr
     })
 }
 
-/// D5, D8, D9: each type of device takes its own kind of event and no other, none is always allowed, and a null
-/// handle never.
+/// D5, D8, D9, C15: each type of device takes its own kind of event and no other, none is always allowed, and a null
+/// handle never, so that nobody has to wait for one or destroy it.
 #[test]
 fn each_device_type_has_its_own_kind_of_event() {
     for (number, own) in EVENTS {
@@ -270,7 +270,7 @@ fn every_layout_on_a_device() {
     assert_eq!(ready.view().unwrap().buffers(), [ptr::null(), nowhere().cast_const()]);
 }
 
-/// What is wrong with the tree is said here too, and the keep-alive comes back without the event.
+/// C28: what is wrong with the tree is said here too, and the keep-alive comes back without the event.
 #[test]
 fn wrong_trees_are_refused() {
     let dropped = Counter::new();
@@ -282,7 +282,7 @@ fn wrong_trees_are_refused() {
     assert_eq!(dropped.get(), 1);
 }
 
-/// The error names the device type, known or not.
+/// D9: the error names the device type, known or not.
 #[test]
 fn the_refusal_of_an_event_has_its_own_words() {
     for (device_type, name) in [(ArrowDeviceType::WEBGPU, "WEBGPU"), (ArrowDeviceType(99), "99")] {
@@ -291,7 +291,7 @@ fn the_refusal_of_an_event_has_its_own_words() {
     }
 }
 
-/// The event stands beside a keep-alive of any alignment, and neither disturbs the other.
+/// D11: the event stands beside a keep-alive of any alignment, and neither disturbs the other.
 #[test]
 fn the_event_beside_an_aligned_keep_alive() {
     #[repr(align(128))]

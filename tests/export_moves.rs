@@ -277,7 +277,7 @@ impl Drop for Nothing {
     }
 }
 
-/// Keep-alives of all alignments and of no size are dropped where they were put.
+/// B4: keep-alives of all alignments and of no size are dropped where they were put.
 #[test]
 fn keep_alives_of_any_layout() {
     fn test<A: Send + 'static>() {
@@ -307,7 +307,7 @@ fn keep_alives_of_any_layout() {
     assert_eq!(NOTHINGS.get(), 1);
 }
 
-/// A keep-alive may itself be an array, and what is dropped may release others.
+/// B4: a keep-alive may itself be an array, and what is dropped may release others.
 #[test]
 fn a_tree_may_keep_another_alive() {
     let (tree, dropped) = (family(), Counter::new());

@@ -88,7 +88,7 @@ fn take_step(held: &mut Vec<Held<'_>>, step: &Step) {
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(400))]
 
     /// B4, B5, B6, C2, C33: whatever a consumer does in whatever order on whatever threads, what it still has can be
     /// read, and the keep-alive is dropped once, with the last node.
@@ -241,7 +241,7 @@ fn random_part<'a>(mut field: &'a Field, mut schema: OwnedSchema, way: &[Index])
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(400))]
 
     /// B5, B9: any texts are read as they were given, also by a copy, and by a part of one that outlives the rest.
     #[test]
@@ -276,7 +276,7 @@ fn yields() -> impl Strategy<Value = Yield> {
 }
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(600))]
 
     /// S3, S4, C5: what a stream answers, call by call, from arrays to the end or a failure, and ever after.
     #[test]

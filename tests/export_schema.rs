@@ -41,7 +41,7 @@ fn assert_same(a: SchemaView<'_>, b: SchemaView<'_>) {
     }
 }
 
-/// Every format of the interface is exported as it is written, beside the children of its type.
+/// D15: every format of the interface is exported as it is written, beside the children of its type.
 #[test]
 fn every_format() {
     for tree in layouts() {
@@ -57,7 +57,7 @@ fn every_format() {
     }
 }
 
-/// `Default` is a nullable field of type `n`.
+/// D15: `Default` is a nullable field of type `n`.
 #[test]
 fn the_default() {
     let schema = SchemaNode::default().export().unwrap();
@@ -69,7 +69,7 @@ fn the_default() {
     assert_eq!((raw.flags, raw.n_children), (ARROW_FLAG_NULLABLE, 0));
 }
 
-/// No name is a null pointer and an empty one is not; names are texts of any language.
+/// D15: no name is a null pointer and an empty one is not; names are texts of any language.
 #[test]
 fn names() {
     for name in [None, Some(""), Some("id"), Some("größe 数 \u{1f980}"), Some("\n\u{1}")] {
@@ -145,7 +145,7 @@ fn full() -> OwnedSchema {
         .unwrap()
 }
 
-/// Every node of a tree has its own texts.
+/// D15: every node of a tree has its own texts.
 #[test]
 fn trees() {
     let schema = full();
@@ -173,7 +173,7 @@ fn assert_refused(node: SchemaNode<'_>, kind: ExportErrorKind) {
     }
 }
 
-/// C would see a text end where it has a NUL byte.
+/// D15: C would see a text end where it has a NUL byte.
 #[test]
 fn texts_with_nul_are_refused() {
     for text in ["\0", "i\0", "\0i", "a\0b"] {
@@ -184,7 +184,7 @@ fn texts_with_nul_are_refused() {
     assert_refused(zone, ExportErrorKind::Nul { field: "format" });
 }
 
-/// A known format with numbers that its type has not.
+/// D15: a known format with numbers that its type has not.
 #[test]
 fn impossible_formats_are_refused() {
     for format in
@@ -195,14 +195,14 @@ fn impossible_formats_are_refused() {
     }
 }
 
-/// Every type has a format of at least one letter, so this is no unknown one.
+/// D15: every type has a format of at least one letter, so this is no unknown one.
 #[test]
 fn an_empty_format_is_refused() {
     let empty = SchemaNode { format: "", ..LEAF }.export();
     assert!(matches!(empty, Err(ExportErrorKind::Format(_))), "{empty:?}");
 }
 
-/// As many children as the type has.
+/// D15: as many children as the type has.
 #[test]
 fn wrong_numbers_of_children_are_refused() {
     for tree in layouts() {
@@ -249,7 +249,7 @@ fn release_clears_the_struct_it_is_given() {
     }
 }
 
-/// A copy says the same, has its own memory, and outlives the original.
+/// S6: a copy says the same, has its own memory, and outlives the original.
 #[test]
 fn a_clone_owes_the_original_nothing() {
     let original = full();
@@ -268,8 +268,8 @@ fn foreign(format: &'static CStr) -> Stub<ArrowSchema> {
     schema(format).name(c"n\xffme").flags(64 | 7).metadata(&encoded(metadata), 1)
 }
 
-/// A schema that another library made: bytes that are not UTF-8, unknown formats and flags, unaligned metadata, and
-/// what this crate would not have exported, because its owner had accepted it.
+/// C29, C30: a schema that another library made: bytes that are not UTF-8, unknown formats and flags, unaligned
+/// metadata, and what this crate would not have exported, because its owner had accepted it.
 #[test]
 fn foreign_schemas_are_copied_as_they_are() {
     let released = Counter::new();

@@ -126,8 +126,8 @@ fn told<E: Into<StreamFailure> + Send + 'static>(error: E) -> (i32, String) {
     (code, text)
 }
 
-/// An `io::Error` of the operating system keeps its errno, one of Rust gets the code of its kind, others are `EIO`.
-/// All keep their text. Without feature `std` there is no `io::Error` to know.
+/// B10: an `io::Error` of the operating system keeps its errno, one of Rust gets the code of its kind, others are
+/// `EIO`. All keep their text. Without feature `std` there is no `io::Error` to know.
 #[test]
 fn errors_of_rust() {
     let std = |code| if cfg!(feature = "std") { code } else { EIO };
@@ -203,7 +203,7 @@ fn a_released_array_is_not_the_end() {
     for_both_streams!(test);
 }
 
-/// A schema that cannot be copied is an error each time, with its own text; the arrays can still be had.
+/// S4: a schema that cannot be copied is an error each time, with its own text; the arrays can still be had.
 #[test]
 fn a_schema_that_cannot_be_copied() {
     fn test<S: Produced>() {
@@ -223,7 +223,7 @@ fn a_schema_that_cannot_be_copied() {
     for_both_streams!(test);
 }
 
-/// Errors that are none are never asked for a text.
+/// B10: errors that are none are never asked for a text.
 #[test]
 fn items_that_cannot_fail() {
     #[derive(Debug)]

@@ -89,7 +89,7 @@ fn types() -> Vec<(&'static str, Format<'static>, &'static [BufferKind], Childre
     ]
 }
 
-/// Every format, both ways.
+/// D15: every format, both ways.
 #[test]
 fn read_and_written() {
     for (text, format, ..) in types() {
@@ -101,7 +101,7 @@ fn read_and_written() {
     assert_eq!(decimal(5, 2, Bits128).to_string(), "d:5,2");
 }
 
-/// No two formats of the table are one.
+/// D15: no two formats of the table are one.
 #[test]
 fn formats_are_different() {
     let types = types();
@@ -112,7 +112,7 @@ fn formats_are_different() {
     }
 }
 
-/// What arrays of each type are made of.
+/// B7, D15: what arrays of each type are made of.
 #[test]
 fn buffers_and_children() {
     for (text, format, kinds, children) in types() {
@@ -130,7 +130,7 @@ fn buffers_and_children() {
     }
 }
 
-/// What is not known: an extension of another library, or a typing error.
+/// D15: what is not known: an extension of another library, or a typing error.
 #[test]
 fn unknown_formats() {
     for text in [
@@ -197,7 +197,7 @@ fn unknown_formats() {
     assert!(Format::parse("").is_err());
 }
 
-/// A known type with numbers that it cannot have. The error quotes the format and says what is wrong with it.
+/// D15: a known type with numbers that it cannot have. The error quotes the format and says what is wrong with it.
 #[test]
 fn impossible_formats() {
     for (texts, part) in [
@@ -244,7 +244,7 @@ fn impossible_formats() {
     }
 }
 
-/// Each width holds as many digits as its integer does.
+/// D15: each width holds as many digits as its integer does.
 #[test]
 fn decimals() {
     for (bits, bytes, most) in [(Bits32, 4, 9), (Bits64, 8, 18), (Bits128, 16, 38), (Bits256, 32, 76)] {
@@ -269,7 +269,7 @@ fn decimals() {
     }
 }
 
-/// Different numbers from 0 to 127, in the order of the children.
+/// D15: different numbers from 0 to 127, in the order of the children.
 #[test]
 fn union_ids() {
     let all: Vec<u8> = (0..=127).rev().collect();

@@ -28,13 +28,27 @@ use crate::view::{Metadata, SchemaView};
 /// assert_eq!(schema.view()?.child(0)?.name()?, Some("id"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A format with numbers in it is more easily made by a [`Format`], which refuses what its type does not allow:
+///
+/// ```
+/// use arrow_device_abi::SchemaNode;
+/// use arrow_device_abi::format::{DecimalBits, Format};
+///
+/// let format = Format::decimal(12, 2, DecimalBits::Bits64)?.to_string();
+/// let price = SchemaNode { format: &format, name: Some("price"), ..Default::default() }.export()?;
+/// assert_eq!(price.view()?.format()?, "d:12,2,64");
+/// assert!(Format::decimal(19, 2, DecimalBits::Bits64).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct SchemaNode<'a> {
     /// The format string, written by hand or by a [`Format`].
     pub format: &'a str,
     /// The field's name. `None` is a null pointer, which consumers read as an empty name.
     pub name: Option<&'a str>,
-    /// Pairs of key and value. None at all is a null pointer (B9).
+    /// Pairs of key and value. None at all is a null pointer (B9). Their lengths are written beside them, so they may
+    /// hold any bytes, NUL too.
     pub metadata: &'a [(&'a [u8], &'a [u8])],
     /// Bits of `ARROW_FLAG_*`.
     pub flags: i64,
@@ -230,6 +244,9 @@ impl Export for &SchemaNode<'_> {
     type Struct = ArrowSchema;
 
     fn measure(self) -> Result<usize, ExportErrorKind> {
+        if self.format.is_empty() {
+            return Err(ExportErrorKind::Format("the format is empty"));
+        }
         let nul = |text: &str| text.as_bytes().contains(&0);
         if nul(self.format) {
             return Err(ExportErrorKind::Nul { field: "format" });

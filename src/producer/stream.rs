@@ -20,7 +20,8 @@ use crate::raw::{
 ///
 /// Any error converts into one with its text: a [`std::io::Error`](https://doc.rust-lang.org/std/io/struct.Error.html),
 /// or an error that has one for its source, with its errno (feature `std`), all others with [`EIO`]. For another code,
-/// make it with [`new`](Self::new).
+/// make it with [`new`](Self::new): an error of a [`StreamReader`](crate::StreamReader) that is passed on keeps its code
+/// with `StreamFailure::new(error.errno(), &error.to_string())`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamFailure {
     code: c_int,

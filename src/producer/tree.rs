@@ -14,7 +14,7 @@ use alloc::alloc::{Layout, alloc, dealloc};
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicUsize, Ordering, fence};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::panics::contain;
 use super::walk::{Link, Node, Visit, walk};
@@ -288,13 +288,10 @@ unsafe extern "C" fn release<S: TreeStruct, K>(this: *mut S) {
     let header = slot.wrapping_sub(index).wrapping_byte_sub(slots_offset::<S, K>()).cast::<Header<K>>();
     // SAFETY: the header stands this far before its slots; it lives until `live` is zero, and this node is counted.
     let count = unsafe { &(*header).live };
-    // If what is live is all ours there is nobody to race with, and no need for the dearer operation. `Acquire` makes
-    // what other threads did before they let go of their nodes happen before the block is freed.
-    if count.load(Ordering::Acquire) != live {
-        if count.fetch_sub(live, Ordering::Release) != live {
-            return;
-        }
-        fence(Ordering::Acquire);
+    // If what is live is all ours there is nobody to race with, and no need for the dearer operation. Either acquires:
+    // what other threads did before they let go of their nodes happens before the block is freed.
+    if count.load(Ordering::Acquire) != live && count.fetch_sub(live, Ordering::AcqRel) != live {
+        return;
     }
     // SAFETY: no node is left, so nobody else can reach the block.
     unsafe { free(header) };
