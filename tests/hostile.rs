@@ -71,7 +71,10 @@ fn lengths_beyond_memory() {
     let too_large = |field, value| ViewError::TooLarge { field, value };
     if cfg!(target_pointer_width = "64") {
         assert_eq!(error, too_large("offset + length", i64::MAX));
-        assert_eq!(error.to_string(), "offset + length is more than this platform can address: 9223372036854775807");
+        assert_eq!(
+            error.to_string(),
+            "offset + length is more than this platform can address: 9223372036854775807"
+        );
         let longest = array(i64::MAX).own();
         assert_eq!(longest.view().unwrap().length(), i64::MAX as usize);
     } else {
