@@ -23,16 +23,10 @@
 extern "C" {
 #endif
 
-#ifndef ARROW_C_DATA_INTERFACE
-#define ARROW_C_DATA_INTERFACE
-
-/* Bits of ArrowSchema.flags. */
-#define ARROW_FLAG_DICTIONARY_ORDERED 1
-#define ARROW_FLAG_NULLABLE 2
-#define ARROW_FLAG_MAP_KEYS_SORTED 4
-
-/* Keys of the statistics schema. They stand inside this guard in Arrow's header too: including this
- * header first must not take them from code that includes Arrow's afterwards. */
+/* Keys of the statistics schema. In Arrow's header they stand inside the guard of the C Data Interface: whoever includes
+ * another header with that guard first, this one or nanoarrow's, would take them away from Arrow's. So they have a
+ * condition of their own here. */
+#ifndef ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT
 #define ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT "ARROW:average_byte_width:exact"
 #define ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE "ARROW:average_byte_width:approximate"
 #define ARROW_STATISTICS_KEY_DISTINCT_COUNT_EXACT "ARROW:distinct_count:exact"
@@ -47,6 +41,15 @@ extern "C" {
 #define ARROW_STATISTICS_KEY_NULL_COUNT_APPROXIMATE "ARROW:null_count:approximate"
 #define ARROW_STATISTICS_KEY_ROW_COUNT_EXACT "ARROW:row_count:exact"
 #define ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE "ARROW:row_count:approximate"
+#endif
+
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+/* Bits of ArrowSchema.flags. */
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
 
 /* The type of an array, and its name and metadata. Always in host memory. */
 struct ArrowSchema {

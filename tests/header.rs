@@ -15,7 +15,7 @@ use arrow_device_abi_support::skip;
 /// D17: each guard, and what stands behind it: structs, macros by their beginnings. `ArrowDeviceType` is a typedef, so
 /// not in the list; what uses it is.
 const GUARDS: [(&str, &[&str], &[&str]); 5] = [
-    ("ARROW_C_DATA_INTERFACE", &["ArrowSchema", "ArrowArray"], &["ARROW_FLAG_", "ARROW_STATISTICS_KEY_"]),
+    ("ARROW_C_DATA_INTERFACE", &["ArrowSchema", "ArrowArray"], &["ARROW_FLAG_"]),
     ("ARROW_C_DEVICE_DATA_INTERFACE", &["ArrowDeviceArray"], &["ARROW_DEVICE_"]),
     ("ARROW_C_STREAM_INTERFACE", &["ArrowArrayStream"], &[]),
     ("ARROW_C_DEVICE_STREAM_INTERFACE", &["ArrowDeviceArrayStream"], &[]),
@@ -188,8 +188,11 @@ fn each_guard_hides_its_block() {
         assert_eq!(hidden, expected, "macros hidden by {guard}");
         assert!(left_structs.is_subset(&all_structs) && left_macros.is_subset(&all_macros), "{guard} adds");
     }
+    // The statistics keys stand behind none of them: nanoarrow's header has the guard without the keys.
     let (structs, macros) = contents(&GUARDS.map(|guard| guard.0));
-    assert!(structs.is_empty() && macros.is_empty(), "{structs:?} {macros:?}");
+    assert!(structs.is_empty(), "{structs:?}");
+    assert_eq!(macros.len(), 14, "{macros:?}");
+    assert!(macros.iter().all(|name| name.starts_with("ARROW_STATISTICS_KEY_")), "{macros:?}");
 }
 
 /// A header of somebody else's sees that ours has been there.

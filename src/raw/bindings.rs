@@ -1,6 +1,3 @@
-pub const ARROW_FLAG_DICTIONARY_ORDERED: i32 = 1;
-pub const ARROW_FLAG_NULLABLE: i32 = 2;
-pub const ARROW_FLAG_MAP_KEYS_SORTED: i32 = 4;
 pub const ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_EXACT: &::core::ffi::CStr = c"ARROW:average_byte_width:exact";
 pub const ARROW_STATISTICS_KEY_AVERAGE_BYTE_WIDTH_APPROXIMATE: &::core::ffi::CStr = c"ARROW:average_byte_width:approximate";
 pub const ARROW_STATISTICS_KEY_DISTINCT_COUNT_EXACT: &::core::ffi::CStr = c"ARROW:distinct_count:exact";
@@ -15,6 +12,9 @@ pub const ARROW_STATISTICS_KEY_NULL_COUNT_EXACT: &::core::ffi::CStr = c"ARROW:nu
 pub const ARROW_STATISTICS_KEY_NULL_COUNT_APPROXIMATE: &::core::ffi::CStr = c"ARROW:null_count:approximate";
 pub const ARROW_STATISTICS_KEY_ROW_COUNT_EXACT: &::core::ffi::CStr = c"ARROW:row_count:exact";
 pub const ARROW_STATISTICS_KEY_ROW_COUNT_APPROXIMATE: &::core::ffi::CStr = c"ARROW:row_count:approximate";
+pub const ARROW_FLAG_DICTIONARY_ORDERED: i32 = 1;
+pub const ARROW_FLAG_NULLABLE: i32 = 2;
+pub const ARROW_FLAG_MAP_KEYS_SORTED: i32 = 4;
 pub const ARROW_DEVICE_CPU: i32 = 1;
 pub const ARROW_DEVICE_CUDA: i32 = 2;
 pub const ARROW_DEVICE_CUDA_HOST: i32 = 3;
