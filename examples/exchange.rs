@@ -39,8 +39,8 @@ mod producer {
 
     use arrow_device_abi::raw::{ArrowDeviceArrayStream, ArrowDeviceType};
     use arrow_device_abi::{
-        ArrayNode, Device, ExportError, ExportErrorKind, ExportEvent, OwnedDeviceArray,
-        OwnedDeviceArrayStream, OwnedSchema, SchemaNode, StreamFailure,
+        ArrayNode, Device, ExportErrorKind, ExportEvent, OwnedDeviceArray, OwnedDeviceArrayStream,
+        OwnedSchema, SchemaNode, StreamFailure,
     };
 
     pub const BATCHES: usize = 3;
@@ -79,7 +79,7 @@ mod producer {
             }
         }
 
-        fn export(self) -> Result<OwnedDeviceArray, ExportError<Self>> {
+        fn export(self) -> Result<OwnedDeviceArray, ExportErrorKind> {
             let cities = ArrayNode {
                 length: CITIES.len() as i64,
                 buffers: &[ptr::null(), self.city_offsets.as_ptr().cast(), self.city_bytes.as_ptr().cast()],
@@ -105,7 +105,8 @@ mod producer {
             // SAFETY: the nodes are those of `schema`, with buffers of as many rows; moving `self` moves no heap
             // memory, so they live and stay as they are until it is dropped. They are written, so there is nothing
             // to wait for.
-            unsafe { batch.export_on(Device::CPU, ExportEvent::Synchronized, self) }
+            let exported = unsafe { batch.export_on(Device::CPU, ExportEvent::Synchronized, self) };
+            exported.map_err(|error| error.kind)
         }
     }
 
@@ -132,7 +133,7 @@ mod producer {
     ) -> Result<(), Box<dyn Error>> {
         let batches = (0..BATCHES).map(move |number| {
             let exported = Batch::new(number, Arc::clone(&releases)).export();
-            exported.map_err(|error| StreamFailure::from(error.kind))
+            exported.map_err(StreamFailure::from)
         });
         let stream = OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema()?, batches);
         // SAFETY: valid for writes, as the caller promises.
