@@ -5,7 +5,8 @@
     python examples/python/exchange.py target/debug/examples/libpython_exchange.so
 
 pyarrow and nanoarrow each take their turn as the producer and as the consumer. Rust adds up every column meanwhile, and
-pyarrow's own kernels have to find the same. Exits with 1 at the first difference.
+pyarrow's own kernels have to find the same. What Rust gives back is what came, or made anew around the same buffers.
+Then Rust produces data of its own, in every layout of the format. Exits with 1 at the first difference.
 """
 
 import argparse
@@ -15,211 +16,34 @@ import math
 import sys
 from importlib.metadata import distribution, version
 
+import layouts
 import nanoarrow as na
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 from nanoarrow.c_array import c_array_from_buffers
 from nanoarrow.device import c_device_array
+from rust import (
+    ARRAY_NAME,
+    SCHEMA_NAME,
+    ArrowArray,
+    ArrowDeviceArray,
+    ArrowSchema,
+    Capsules,
+    Column,
+    Difference,
+    FromRust,
+    MadeBatch,
+    MadeStream,
+    RustBatch,
+    check,
+    load,
+    struct_in,
+)
 
 # The measurements of 344 penguins that the package `palmerpenguins` ships, public domain (CC0), Horst, Hill and Gorman.
 PACKAGE, FILE = "palmerpenguins", "palmerpenguins/data/penguins-raw.csv"
 ROWS_PER_BATCH = 100
-
-
-# ---- the C structs, to be looked at: Rust, pyarrow and nanoarrow have their own idea of them
-
-
-class ArrowSchema(ctypes.Structure):
-    _fields_ = [
-        ("format", ctypes.c_char_p),
-        ("name", ctypes.c_char_p),
-        ("metadata", ctypes.c_void_p),
-        ("flags", ctypes.c_int64),
-        ("n_children", ctypes.c_int64),
-        ("children", ctypes.c_void_p),
-        ("dictionary", ctypes.c_void_p),
-        ("release", ctypes.c_void_p),
-        ("private_data", ctypes.c_void_p),
-    ]
-
-
-class ArrowDeviceArray(ctypes.Structure):
-    _fields_ = [
-        ("length", ctypes.c_int64),
-        ("null_count", ctypes.c_int64),
-        ("offset", ctypes.c_int64),
-        ("n_buffers", ctypes.c_int64),
-        ("n_children", ctypes.c_int64),
-        ("buffers", ctypes.c_void_p),
-        ("children", ctypes.c_void_p),
-        ("dictionary", ctypes.c_void_p),
-        ("release", ctypes.c_void_p),
-        ("private_data", ctypes.c_void_p),
-        ("device_id", ctypes.c_int64),
-        ("device_type", ctypes.c_int32),
-        ("sync_event", ctypes.c_void_p),
-        ("reserved", ctypes.c_int64 * 3),
-    ]
-
-
-class Column(ctypes.Structure):
-    """As in python_exchange.rs."""
-
-    _fields_ = [
-        ("nulls", ctypes.c_int64),
-        ("integers", ctypes.c_int64),
-        ("floats", ctypes.c_double),
-        ("text", ctypes.c_int64),
-        ("kind", ctypes.c_char),
-    ]
-
-    def total(self):
-        return {b"i": self.integers, b"f": self.floats, b"t": self.text}[self.kind]
-
-
-def load(path):
-    rust = ctypes.CDLL(path)
-    schema, array = ctypes.POINTER(ArrowSchema), ctypes.POINTER(ArrowDeviceArray)
-    for name, result, *arguments in [
-        ("exchange_last_error", ctypes.c_char_p),
-        ("exchange_held", ctypes.c_int64),
-        ("exchange_take", ctypes.c_void_p, schema, array),
-        ("exchange_rows", ctypes.c_int64, ctypes.c_void_p),
-        ("exchange_columns", ctypes.c_int64, ctypes.c_void_p),
-        ("exchange_column", ctypes.c_bool, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(Column)),
-        ("exchange_give_back", ctypes.c_bool, ctypes.c_void_p, schema, array),
-        ("exchange_drop", None, ctypes.c_void_p),
-        ("exchange_release_schema", None, schema),
-        ("exchange_release_array", None, array),
-    ]:
-        function = getattr(rust, name)
-        function.restype, function.argtypes = result, arguments
-    return rust
-
-
-# ---- capsules
-
-
-def python_api(name, result, *arguments):
-    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
-
-
-capsule_new = python_api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-capsule_pointer = python_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-# A destructor gets a capsule that is already dying, which must not become a Python reference again.
-dying_capsule_pointer = python_api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
-
-SCHEMA_NAME, ARRAY_NAME = b"arrow_schema", b"arrow_device_array"
-
-
-class Capsules:
-    """Makes capsules around structs; they release what nobody took (P3)."""
-
-    def __init__(self, rust):
-        self.structs = {}  # by address: keeps alive what the capsules point to
-        destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-        self.destroy = {
-            SCHEMA_NAME: destructor(
-                lambda capsule: self.release(capsule, SCHEMA_NAME, rust.exchange_release_schema)
-            ),
-            ARRAY_NAME: destructor(
-                lambda capsule: self.release(capsule, ARRAY_NAME, rust.exchange_release_array)
-            ),
-        }
-
-    def new(self, struct, name):
-        address = ctypes.addressof(struct)
-        self.structs[address] = struct
-        return capsule_new(address, name, ctypes.cast(self.destroy[name], ctypes.c_void_p))
-
-    def release(self, capsule, name, release):
-        struct = self.structs.pop(dying_capsule_pointer(capsule, name))
-        release(ctypes.byref(struct))
-
-
-def struct_in(capsule, kind, name):
-    return kind.from_address(capsule_pointer(capsule, name))
-
-
-# ---- Rust's hold on a batch
-
-
-class Difference(Exception):
-    pass
-
-
-def check(condition, what):
-    if not condition:
-        raise Difference(what)
-
-
-class RustBatch:
-    """A batch that Rust has taken. Exports itself once, by moving: afterwards Rust has nothing any more."""
-
-    rust = None
-    capsules = None
-    spoil = None
-
-    def __init__(self, schema, array):
-        if self.spoil == "row":
-            array.length -= 1
-        self.handle = self.rust.exchange_take(ctypes.byref(schema), ctypes.byref(array))
-        # Refused or not, both are marked as moved.
-        check(
-            schema.release is None and array.release is None,
-            "taken, and the source is not marked released (D13)",
-        )
-        if not self.handle:
-            raise ValueError(self.rust.exchange_last_error().decode())
-
-    @classmethod
-    def of(cls, producer):
-        """Takes whatever has the device method of the Arrow PyCapsule interface."""
-        schema, array = producer.__arrow_c_device_array__()
-        return cls(
-            struct_in(schema, ArrowSchema, SCHEMA_NAME), struct_in(array, ArrowDeviceArray, ARRAY_NAME)
-        )
-
-    @classmethod
-    def of_pointers(cls, batch):
-        schema, array = ArrowSchema(), ArrowDeviceArray()
-        batch._export_to_c_device(ctypes.addressof(array), ctypes.addressof(schema))
-        check(array.device_type == 1 and array.device_id == -1 and not array.sync_event, "pyarrow's device")
-        return cls(schema, array)
-
-    def rows(self):
-        return self.rust.exchange_rows(self.handle)
-
-    def columns(self):
-        columns = [Column() for _ in range(self.rust.exchange_columns(self.handle))]
-        for index, column in enumerate(columns):
-            check(self.rust.exchange_column(self.handle, index, ctypes.byref(column)), "a column is missing")
-        return columns
-
-    def give_back(self):
-        check(self.handle, "given back before")
-        # Out-structs may hold anything, also what looks like live structs (C5).
-        schema, array = ArrowSchema(), ArrowDeviceArray()
-        ctypes.memset(ctypes.byref(schema), 0x5A, ctypes.sizeof(schema))
-        ctypes.memset(ctypes.byref(array), 0x5A, ctypes.sizeof(array))
-        handle, self.handle = self.handle, None
-        if not self.rust.exchange_give_back(handle, ctypes.byref(schema), ctypes.byref(array)):
-            raise ValueError(self.rust.exchange_last_error().decode())
-        return schema, array
-
-    def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
-        unknown = [name for name, value in kwargs.items() if value is not None]
-        if unknown:
-            raise NotImplementedError(f"unknown arguments: {unknown}")
-        if requested_schema is not None:
-            raise ValueError("batches are given back as they came")
-        schema, array = self.give_back()
-        return self.capsules.new(schema, SCHEMA_NAME), self.capsules.new(array, ARRAY_NAME)
-
-    def __del__(self):
-        if getattr(self, "handle", None) and self.spoil != "leak":
-            self.rust.exchange_drop(self.handle)
 
 
 # ---- what is compared
@@ -250,7 +74,10 @@ def total(column):
 
 def check_equal(seen, batch):
     seen.validate(full=True)
-    check(seen.equals(batch, check_metadata=True), f"not equal:\n{seen}\n{batch}")
+    check(seen.schema.equals(batch.schema, check_metadata=True), f"schema:\n{seen.schema}\n{batch.schema}")
+    for name in batch.schema.names:
+        check(seen[name].equals(batch[name]), f"not equal: {name}:\n{seen[name]}\n{batch[name]}")
+    check(seen.equals(batch, check_metadata=True), "not equal")
 
 
 # ---- producers and consumers
@@ -270,7 +97,7 @@ def to_pyarrow(rust_batch, batch):
 
 
 def to_pyarrow_by_pointers(rust_batch, batch):
-    schema, array = rust_batch.give_back()
+    schema, array = rust_batch.structs()
     seen = pa.RecordBatch._import_from_c_device(ctypes.addressof(array), ctypes.addressof(schema))
     check(schema.release is None and array.release is None, "pyarrow did not mark what it imported")
     check_equal(seen, batch)
@@ -321,7 +148,7 @@ def read():
 
 def run(rust):
     capsules = Capsules(rust)
-    RustBatch.rust, RustBatch.capsules = rust, capsules
+    FromRust.rust, FromRust.capsules = rust, capsules
     books = Books(rust, capsules)
     table = read()
     batches = table.to_batches(max_chunksize=ROWS_PER_BATCH)
@@ -353,13 +180,15 @@ def run(rust):
         ("nanoarrow", from_nanoarrow, "nanoarrow", to_nanoarrow, "by capsules"),
     ]
     for producer, take, consumer, give, how in routes:
-        with books:
-            for batch in batches:
-                rust_batch = take(batch)
-                check_figures(rust_batch, batch)
-                give(rust_batch, batch)
+        for anew in False, True:
+            with books:
+                for batch in batches:
+                    rust_batch = take(batch)
+                    check_figures(rust_batch, batch)
+                    rust_batch.anew = anew
+                    give(rust_batch, batch)
         print(
-            f"peer: {peers[producer]} -> Rust -> {peers[consumer]}: {how}, {what}: equal, figures as pyarrow computes them"
+            f"peer: {peers[producer]} -> Rust -> {peers[consumer]}, {how}: as they came and anew, {what}: equal, figures as pyarrow computes them"
         )
 
     with books:
@@ -373,7 +202,7 @@ def run(rust):
                 check_figures(rust_batch, plain)
                 give(rust_batch, plain)
     print(
-        f"peer: {peers['nanoarrow']} -> Rust -> both: {plain.num_columns} columns built by nanoarrow in its own memory: equal"
+        f"peer: {peers['nanoarrow']} -> Rust -> {peers['pyarrow']}, {peers['nanoarrow']}: {plain.num_columns} columns built by nanoarrow in its own memory: equal"
     )
 
     with books:
@@ -397,23 +226,136 @@ def run(rust):
         check(rust.exchange_held() == 0 and not capsules.structs, "something is left after the move")
         check_equal(kept, batches[3])
         del kept, pair, schema, array
+        # Made anew, it keeps the structs that came, and a single column is enough to hold it.
+        rust_batch = from_pyarrow(batches[0])
+        rust_batch.anew = True
+        column = pa.record_batch(rust_batch)["Species"]
+        check(rust.exchange_held() == 1 and not capsules.structs, "what came is not kept")
+        check(column.equals(batches[0]["Species"]), "the column that is left")
+        del column, rust_batch
+        # A capsule that nobody takes releases what Rust made (P3).
+        MadeBatch(0).__arrow_c_device_array__()
+        MadeStream().__arrow_c_stream__()
     print(
         f"peer: {peers['pyarrow']} -> Rust: dropped by Rust, by a capsule that nobody took, refused to a second taker: "
         "each released once"
     )
+    run_made(rust, peers)
+
+
+def run_made(rust, peers):
+    """Rust as the producer: every layout, made by rule."""
+    books = Books(rust, FromRust.capsules)
+    expected = layouts.batches()
+    for variant, batch in enumerate(expected):
+        for take in made_by_pointers, pa.record_batch:
+            with books:
+                seen = take(MadeBatch(variant))
+                check(rust.exchange_held() == 1, "the memory is not kept")
+                check_made(seen, batch)
+                kept = seen["string view"]
+                del seen
+                check(kept.equals(batch["string view"]), "the column that is left")
+                del kept
+        for name in batch.schema.names:
+            with books:
+                column = moved_out(MadeBatch(variant), name)
+                check(column.equals(batch[name]), f"moved out: {name}: {column}")
+                del column
+    with books:
+        seen = pa.array(MadeBatch(3))
+        seen.validate(full=True)
+        check(len(seen) == len(expected[3]) and seen.type.num_fields == len(layouts.SCHEMA), "as an array")
+        del seen
+    with books:
+        reader = pa.RecordBatchReader.from_stream(MadeStream())
+        check(reader.schema.equals(layouts.SCHEMA, check_metadata=True), "the schema of a stream")
+        for seen, batch in zip(reader, expected, strict=True):
+            check_made(seen, batch)
+        del reader, seen
+    with books:
+        stream = MadeStream(fails=True).structs()
+        reader = pa.RecordBatchReader._import_from_c(ctypes.addressof(stream))
+        kept = [reader.read_next_batch() for _ in expected]
+        for _ in range(2):
+            try:
+                reader.read_next_batch()
+            except pa.ArrowInvalid as error:  # EINVAL
+                check("the well of Rust is dry: ø" in str(error), f"another text: {error}")
+            else:
+                raise Difference("no error at the end of a stream that fails")
+        del reader
+        check_made(kept[0], expected[0])
+        del kept
+    only_valid = ", ".join(sorted(layouts.NO_PYTHON_CLASS))
+    print(
+        f"peer: Rust -> {peers['pyarrow']}: {len(layouts.SCHEMA)} columns made in Rust, with nulls, without, all null, sliced and empty, "
+        f"by pointers, capsules and as a stream: valid, and equal to the same values in Python (without values: {only_valid}); "
+        "columns that were moved out; an error of the stream"
+    )
+
+    listed, handed_on = set(), set()
+    for variant, batch in enumerate(expected):
+        with books:
+            seen = c_device_array(MadeBatch(variant))
+            check(seen.device_type_id == 1 and seen.device_id == -1, "the device as nanoarrow sees it")
+            for index, name in enumerate(layouts.SCHEMA.names):
+                column = seen.array.child(index)
+                if name not in layouts.NO_PYTHON_CLASS | layouts.NANOARROW_CRASHES:
+                    check(pa.array(column).equals(batch[name]), f"by nanoarrow to pyarrow: {name}")
+                    handed_on.add(name)
+                misread = name in layouts.NANOARROW_IGNORES_OFFSET and column.offset
+                if name not in layouts.NANOARROW_LISTS_NOT and not misread:
+                    values = na.Array(column).to_pylist()
+                    check(
+                        values == batch[name].to_pylist(), f"nanoarrow reads other values: {name}: {values}"
+                    )
+                    listed.add(name)
+            del seen, column
+    print(
+        f"peer: Rust -> {peers['nanoarrow']}: the same batches, {len(listed)} columns listed by nanoarrow, {len(handed_on)} handed on to pyarrow: equal"
+    )
+
+
+def made_by_pointers(made):
+    schema, array = made.structs()
+    check(array.device_type == 1 and array.device_id == -1 and not array.sync_event, "Rust's device")
+    check(not any(array.reserved), "reserved is not zero (D10)")
+    seen = pa.RecordBatch._import_from_c_device(ctypes.addressof(array), ctypes.addressof(schema))
+    check(schema.release is None and array.release is None, "pyarrow did not mark what it imported")
+    return seen
+
+
+def moved_out(made, name):
+    """A column as C takes it out of its batch, which it releases then (B5)."""
+    schema, array = made.structs()
+    index = layouts.SCHEMA.get_field_index(name)
+    place = array.children[index].contents
+    column = ArrowArray.from_buffer_copy(place)
+    place.release = None
+    made.rust.exchange_release_array(ctypes.byref(array))
+    made.rust.exchange_release_schema(ctypes.byref(schema))
+    check(made.rust.exchange_held() == 1, "the memory is not kept for a column that was moved out")
+    return pa.Array._import_from_c(ctypes.addressof(column), layouts.SCHEMA.field(index).type)
+
+
+def check_made(seen, batch):
+    seen.validate(full=True)
+    check(
+        seen.schema.equals(layouts.SCHEMA, check_metadata=True), f"schema:\n{seen.schema}\n{layouts.SCHEMA}"
+    )
+    check_equal(seen.select(batch.schema.names), batch)
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("library", help="the cdylib that `cargo build --example python_exchange` makes")
-    arguments.add_argument(
-        "--spoil", choices=["row", "leak"], help="do this wrong, to see that the script finds it"
-    )
+    arguments.add_argument("--spoil", help="do this wrong (see rust.py), to see that the script finds it")
     given = arguments.parse_args()
-    RustBatch.spoil = given.spoil
+    FromRust.spoil = given.spoil
     try:
         run(load(given.library))
-    except Difference as difference:
+    except (Difference, pa.ArrowInvalid) as difference:
         sys.exit(f"exchange.py: {difference}")
 
 

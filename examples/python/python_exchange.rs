@@ -1,7 +1,14 @@
 //! The Rust half of `exchange.py`: a library that Python loads with ctypes.
 //!
 //! It takes a device array and its schema from whoever produced them, waits for the array, looks at every column of the
-//! batch and gives both structs back, to be imported by somebody else. Nothing is copied on the way.
+//! batch and gives both back, to be imported by somebody else: the structs that came, or new ones around the same
+//! buffers. Nothing is copied on the way. And it produces batches and a stream of its own.
+
+mod giving;
+#[path = "../../tests/peers/made/mod.rs"]
+mod made;
+#[path = "../../tests/peers/trees.rs"]
+mod trees;
 
 use core::ffi::c_char;
 use core::ptr;
@@ -23,7 +30,7 @@ pub struct Exchange {
     _held: Held,
 }
 
-/// Batches taken and neither given back nor dropped.
+/// Batches taken and neither given back nor dropped, and those exported and not released.
 static HELD: AtomicI64 = AtomicI64::new(0);
 
 #[derive(Debug)]
@@ -263,34 +270,6 @@ pub unsafe extern "C" fn exchange_column(exchange: *const Exchange, index: usize
     true
 }
 
-/// Gives the batch back, to whoever reads the out-structs. What was in these is overwritten unread.
-///
-/// # Safety
-///
-/// - As for [`exchange_rows`], and `exchange` is not used any more; `schema` and `array` are valid for writes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn exchange_give_back(
-    exchange: *mut Exchange,
-    schema: *mut ArrowSchema,
-    array: *mut ArrowDeviceArray,
-) -> bool {
-    // SAFETY: a box of `exchange_take`, used for the last time.
-    let exchange = unsafe { Box::from_raw(exchange) };
-    match exchange.batch.into_device_array() {
-        Ok(batch) => {
-            // SAFETY: valid for writes as the caller promises.
-            unsafe { batch.export_to(array) };
-            // SAFETY: as above.
-            unsafe { exchange.schema.export_to(schema) };
-            true
-        }
-        Err(error) => {
-            remember(&error);
-            false
-        }
-    }
-}
-
 /// Releases the batch.
 ///
 /// # Safety
@@ -300,26 +279,4 @@ pub unsafe extern "C" fn exchange_give_back(
 pub unsafe extern "C" fn exchange_drop(exchange: *mut Exchange) {
     // SAFETY: a box of `exchange_take`, used for the last time.
     drop(unsafe { Box::from_raw(exchange) });
-}
-
-/// What the destructor of a capsule has to do (P3): release the struct if it is live.
-///
-/// # Safety
-///
-/// - `schema` is null or points to a struct that is released, or live and owned by the capsule.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn exchange_release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: as the caller promises. A struct that was moved out is none to take.
-    drop(unsafe { OwnedSchema::take(schema) });
-}
-
-/// As [`exchange_release_schema`].
-///
-/// # Safety
-///
-/// - `array` is null or points to a struct that is released, or live and owned by the capsule.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn exchange_release_array(array: *mut ArrowDeviceArray) {
-    // SAFETY: as the caller promises. A struct that was moved out is none to take.
-    drop(unsafe { OwnedDeviceArray::take(array) });
 }

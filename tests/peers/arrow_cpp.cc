@@ -4,39 +4,56 @@
 // `Equals`, the books kept between the two (audit.h), the bytes in Arrow's memory pool, and the structs that
 // Rust has not released. Ends with one line a direction, and with 1 at the first difference.
 
+#include "apart.h"
 #include "devices.h"
 #include "failures.h"
 #include "harness.h"
+#include "made.h"
 
 namespace peers {
 namespace {
 
 int64_t batches_taken = 0;
+int64_t batches_anew = 0;
 
-// Takes, checks, gives back and compares every batch of `batches`.
-void RoundTrip(Describer* describer, const std::shared_ptr<arrow::Schema>& schema, const Batches& batches) {
+// Takes, checks, gives back and compares the schema and every batch of `batches`.
+void RoundTrip(Describer* describer, const std::shared_ptr<arrow::Schema>& schema, const Batches& batches,
+               PeerHow how) {
   Audit audit;
   auto stream = Export(std::make_shared<Reader>(schema, batches), &audit);
   auto peer = Open(&stream);
-  Check(CheckedSchema(peer.get(), describer->Schema(*schema))->Equals(schema, /*check_metadata=*/true),
-        "schema changed");
+  for (PeerHow schema_how : {kPeerAsItCame, kPeerAnew, kPeerCloned}) {
+    const auto seen = CheckedSchema(peer.get(), schema_how, describer->Schema(*schema));
+    if (!seen->Equals(schema, /*check_metadata=*/true))
+      CheckEqual(seen->ToString(true), schema->ToString(true), "schema changed");
+  }
   for (const auto& batch : batches) {
     // Before anything asks Arrow for a null count, which would compute and keep it.
     const std::string expected = kOnCpu + describer->Batch(*batch);
     Text text;
     ArrowDeviceArray out{};
-    CheckEqual(Next(peer.get(), &out, &text), kPeerBatch, "peer_next", &text);
+    CheckEqual(Next(peer.get(), &out, &text, how), kPeerBatch, "peer_next", &text);
+    // With the addresses of all buffers: nothing was copied.
     CheckEqual(text.text, expected, "batch");
+    if (how == kPeerAnew) {
+      for (int64_t reserved : out.reserved) CheckEqual(reserved, 0, "reserved (D10)");
+      Tamper(*schema, &out.array);
+    }
     CheckSame(*Must(arrow::ImportDeviceRecordBatch(&out, schema)), *batch, "batch given back");
-    ++batches_taken;
+    ++(how == kPeerAnew ? batches_anew : batches_taken);
   }
   Text text;
   ArrowDeviceArray out{};
-  CheckEqual(Next(peer.get(), &out, &text), kPeerEnd, "no end", &text);
-  CheckEqual(Next(peer.get(), &out, &text), kPeerEnd, "no end the second time", &text);
+  CheckEqual(Next(peer.get(), &out, &text, how), kPeerEnd, "no end", &text);
+  CheckEqual(Next(peer.get(), &out, &text, how), kPeerEnd, "no end the second time", &text);
   Check(out.array.release == nullptr, "a batch at the end");
   peer.reset();
   CheckBooks(audit);
+}
+
+void RoundTrip(Describer* describer, const std::shared_ptr<arrow::Schema>& schema, const Batches& batches) {
+  RoundTrip(describer, schema, batches, kPeerAsItCame);
+  RoundTrip(describer, schema, batches, kPeerAnew);
 }
 
 void EachLayout() {
@@ -65,81 +82,97 @@ void NoColumnsAndNoBatches() {
   RoundTrip(&describer, schema, {arrow::RecordBatch::Make(schema, 5, arrow::ArrayVector{})});
 }
 
-// The reverse direction: what Arrow C++ imports from a stream that Rust gave it.
-void CheckImported(ArrowDeviceArrayStream* stream, const Batches& expected) {
-  auto reader = Must(arrow::ImportDeviceRecordBatchReader(stream));
-  Check(stream->release == nullptr, "imported, and not marked released");
+// What Arrow C++ imports from a stream that Rust gave it.
+void CheckDrained(arrow::RecordBatchReader* reader, const arrow::Schema& schema, const Batches& expected) {
+  Check(reader->schema()->Equals(schema, /*check_metadata=*/true), "schema of the stream");
   const Batches seen = Must(reader->ToRecordBatches());
   CheckEqual(seen.size(), expected.size(), "batches");
   for (size_t i = 0; i < seen.size(); ++i) CheckSame(*seen[i], *expected[i], "batch " + std::to_string(i));
+  Check(Must(reader->Next()) == nullptr, "something after the end");
+}
+
+void CheckImported(ArrowDeviceArrayStream* stream, const arrow::Schema& schema, const Batches& expected) {
+  auto reader = Must(arrow::ImportDeviceRecordBatchReader(stream));
+  Check(stream->release == nullptr, "imported, and not marked released");
+  CheckDrained(reader.get(), schema, expected);
 }
 
 void WholeStreamPassedOn() {
-  const auto layouts = Layouts();
-  const Batches batches = BatchesOf(layouts);
+  const Sample sample;
   Audit audit;
-  auto stream = Export(std::make_shared<Reader>(SchemaOf(layouts), batches), &audit);
+  auto stream = Export(std::make_shared<Reader>(sample.schema, sample.batches), &audit);
   ArrowDeviceArrayStream out;
   // The target is never read (C5): what was in it is neither released nor looked at.
   std::memset(&out, 0x5a, sizeof out);
   Text text;
   CheckEqual(peer_pass_on(&stream, &out, text.sink()), 0, "peer_pass_on", &text);
   Check(stream.release == nullptr, "passed on, and the source is live");
-  CheckImported(&out, batches);
+  CheckImported(&out, *sample.schema, sample.batches);
   CheckBooks(audit);
 }
 
 void Relayed() {
-  const auto layouts = Layouts();
-  const Batches batches = BatchesOf(layouts);
+  const Sample sample;
+  for (PeerHow how : {kPeerAsItCame, kPeerAnew}) {
+    Audit audit;
+    auto stream = Export(std::make_shared<Reader>(sample.schema, sample.batches), &audit);
+    auto out = Relay(&stream, how);
+    CheckEqual(out.device_type, ARROW_DEVICE_CPU, "the device type of the relay");
+    CheckImported(&out, *sample.schema, sample.batches);
+    CheckBooks(audit);
+  }
+}
+
+void RelayedToAnotherThread() {
+  const Sample sample;
   Audit audit;
-  auto stream = Export(std::make_shared<Reader>(SchemaOf(layouts), batches), &audit);
-  ArrowDeviceArrayStream out{};
-  Text text;
-  CheckEqual(peer_relay(&stream, -1, 0, &out, text.sink()), 0, "peer_relay", &text);
-  CheckEqual(out.device_type, ARROW_DEVICE_CPU, "the device type of the relay");
-  CheckImported(&out, batches);
+  auto stream = Export(std::make_shared<Reader>(sample.schema, sample.batches), &audit);
+  auto out = Relay(&stream, kPeerAnew);
+  std::string fault;
+  std::thread([&] {
+    try {
+      CheckImported(&out, *sample.schema, sample.batches);
+    } catch (const std::exception& error) {
+      fault = error.what();
+    }
+  }).join();
+  CheckEqual(fault, "", "on another thread");
   CheckBooks(audit);
 }
 
 void MadeInRust() {
-  const int64_t rows = 1000;
-  ArrowDeviceArrayStream stream{};
-  CheckEqual(peer_produce(3, rows, &stream), 0, "peer_produce");
+  auto stream = Made();
+  CheckEqual(stream.device_type, ARROW_DEVICE_CPU, "the device type");
   auto reader = Must(arrow::ImportDeviceRecordBatchReader(&stream));
-  auto expected_schema =
-      arrow::schema({arrow::field("n", arrow::int64()), arrow::field("s", arrow::utf8(), false)});
-  CheckEqual(reader->schema()->ToString(), expected_schema->ToString(), "schema");
-  const Batches seen = Must(reader->ToRecordBatches());
-  reader.reset();
-  CheckEqual(seen.size(), 3u, "batches");
-  int64_t row = 0;
-  for (const auto& batch : seen) {
-    Must(batch->ValidateFull());
-    CheckEqual(batch->num_rows(), rows, "rows");
-    const auto& n = static_cast<const arrow::Int64Array&>(*batch->column(0));
-    const auto& s = static_cast<const arrow::StringArray&>(*batch->column(1));
-    for (int64_t i = 0; i < rows; ++i, ++row) {
-      CheckEqual(n.IsNull(i), row % 3 == 0, "null " + std::to_string(row));
-      if (n.IsValid(i)) CheckEqual(n.Value(i), row, "value");
-      CheckEqual(s.GetView(i), "row " + std::to_string(row), "text");
-    }
-  }
+  const auto schema = reader->schema();
+  CheckEqual(schema->num_fields(), 55, "columns");
+  CheckDrained(reader.get(), *schema, MadeBatches(schema));
 }
 
+// Arrays that are no record batches: lists, and structs of every layout with an offset of their own.
 void Chunked() {
-  auto type = arrow::list(arrow::utf8());
-  auto chunked =
-      Must(arrow::json::ChunkedArrayFromJSONString(type, {R"([["a"], null])", "[]", R"([[], ["b", "c"]])"}));
-  Audit audit;
-  ArrowDeviceArrayStream stream{};
-  Must(arrow::ExportDeviceChunkedArray(chunked, arrow::DeviceAllocationType::kCPU, &stream));
-  audit.Watch(&stream);
-  ArrowDeviceArrayStream out{};
-  Text text;
-  CheckEqual(peer_relay(&stream, -1, 0, &out, text.sink()), 0, "peer_relay", &text);
-  Check(Must(arrow::ImportDeviceChunkedArray(&out))->Equals(*chunked), "chunks changed");
-  CheckBooks(audit);
+  const Sample sample;
+  const std::shared_ptr<arrow::Array> structs = Must(sample.batches[0]->ToStructArray());
+  const std::vector<std::shared_ptr<arrow::ChunkedArray>> all = {
+      Must(arrow::json::ChunkedArrayFromJSONString(arrow::list(arrow::utf8()),
+                                                   {R"([["a"], null])", "[]", R"([[], ["b", "c"]])"})),
+      std::make_shared<arrow::ChunkedArray>(
+          arrow::ArrayVector{structs->Slice(2, 5), structs->Slice(7), structs}),
+  };
+  for (const auto& chunked : all) {
+    for (PeerHow how : {kPeerAsItCame, kPeerAnew}) {
+      Audit audit;
+      ArrowDeviceArrayStream stream{};
+      Must(arrow::ExportDeviceChunkedArray(chunked, arrow::DeviceAllocationType::kCPU, &stream));
+      audit.Watch(&stream);
+      auto out = Relay(&stream, how);
+      auto seen = Must(arrow::ImportDeviceChunkedArray(&out));
+      Must(seen->ValidateFull());
+      Check(seen->Equals(*chunked), "chunks changed");
+      seen.reset();
+      CheckBooks(audit);
+    }
+  }
 }
 
 void HostStream() {
@@ -153,6 +186,20 @@ void HostStream() {
   CheckEqual(peer_describe_host(&stream, text.sink()), 0, "peer_describe_host", &text);
   Check(stream.release == nullptr, "taken, and the source is live");
   CheckEqual(text.text, expected, "host stream");
+}
+
+void HostStreamRelayed() {
+  const Sample sample;
+  for (PeerHow how : {kPeerAsItCame, kPeerAnew}) {
+    ArrowArrayStream stream{};
+    Must(arrow::ExportRecordBatchReader(std::make_shared<Reader>(sample.schema, sample.batches), &stream));
+    ArrowArrayStream out;
+    std::memset(&out, 0x5a, sizeof out);
+    Text text;
+    CheckEqual(peer_relay_host(&stream, how, {}, &out, text.sink()), 0, "peer_relay_host", &text);
+    auto reader = Must(arrow::ImportRecordBatchReader(&out));
+    CheckDrained(reader.get(), *sample.schema, sample.batches);
+  }
 }
 
 void ColumnMovedOut() {
@@ -208,10 +255,16 @@ void Run() {
       {"no columns, no batches", NoColumnsAndNoBatches},
       {"whole stream passed on", WholeStreamPassedOn},
       {"relayed", Relayed},
+      {"relayed to another thread", RelayedToAnotherThread},
       {"made in Rust", MadeInRust},
       {"chunked array", Chunked},
       {"host stream", HostStream},
+      {"host stream relayed", HostStreamRelayed},
       {"column moved out", ColumnMovedOut},
+      {"column kept", ColumnKept},
+      {"columns moved out", ColumnsMovedOut},
+      {"grandchildren moved out", GrandchildrenMovedOut},
+      {"all moved out", AllMovedOut},
       {"on another thread", OnAnotherThread},
       {"error in the middle", ErrorInTheMiddle},
       {"error through Rust into Arrow", ErrorThroughRustIntoArrow},
@@ -232,30 +285,37 @@ void Run() {
       throw std::runtime_error(std::string(test.name) + ": " + error.what());
     }
   }
-  const std::string peer = "peer: Arrow C++ " + arrow::GetBuildInfo().version_string + " ";
-  const std::string layouts = std::to_string(Layouts().size());
+  const std::string cpp = "Arrow C++ " + arrow::GetBuildInfo().version_string;
+  const std::string through = "peer: " + cpp + " -> Rust -> " + cpp;
+  const std::string made = "peer: Rust -> " + cpp;
   std::cout
-      << peer << "C++ -> Rust: " << batches_taken << " batches of " << layouts
-      << " layouts taken from device streams, walked and compared; columns moved out; host stream; errors "
-         "with code and text; early drops\n"
-      << peer
-      << "Rust -> C++: the same batches given back one by one, as whole streams and through Rust's "
-         "callbacks, equal; a stream made in Rust; errors; early drops\n"
-      << peer << "fake CUDA device: " << events_waited_for
-      << " batches waited for by their event, both ways; refused without a waiter and after a failed wait\n"
-      << peer << "books: every stream, schema and array released once, 0 bytes left in the pool\n";
+      << "peer: " << cpp << " -> Rust: " << batches_taken << " batches of " << Layouts().size()
+      << " layouts from device streams, walked and compared; columns moved out; a host stream; errors with "
+         "code and text; early drops\n"
+      << through
+      << ", as they came: the same batches one by one, as whole streams and through Rust's callbacks: "
+         "equal\n"
+      << through << ", anew: " << batches_anew
+      << " batches described and exported around the same buffers, in one allocation each, one by one and "
+         "as device and host streams: equal; schemas built and cloned: equal with metadata\n"
+      << through << ", taken apart: " << parts_taken
+      << " parts kept or moved out, read, and released after their parents, on other threads too\n"
+      << through << ", fake CUDA device: " << events_waited_for
+      << " batches waited for by their event, in its own place and in Rust's; refused without a waiter "
+         "and after a failed wait\n"
+      << made << ": every layout, with nulls, without, all null, sliced and empty: equal to Arrow's own\n"
+      << made
+      << ", errors: codes and texts of Rust, of the system and of a panic; an array of another device kept "
+         "back; early drops\n"
+      << "peer: " << cpp << ", books: every stream, schema and array released once, 0 bytes left\n";
 }
 
 }  // namespace
 }  // namespace peers
 
-// `arrow_cpp row`, `leak` or `event` does that wrong and must fail.
+// With an argument it does that wrong (audit.h, devices.h, tamper.h) and must fail.
 int main(int argc, char** argv) {
-  using peers::Spoil;
-  const std::string wrong = argc > 1 ? argv[1] : "";
-  if (wrong == "row") peers::spoil = Spoil::kRow;
-  if (wrong == "leak") peers::spoil = Spoil::kLeak;
-  if (wrong == "event") peers::spoil = Spoil::kEvent;
+  if (argc > 1) peers::spoil = argv[1];
   try {
     peers::Run();
   } catch (const std::exception& error) {

@@ -11,9 +11,8 @@
 
 namespace peers {
 
-// What to do wrong on purpose, to prove that it is seen.
-enum class Spoil { kNothing, kRow, kLeak, kEvent };
-inline Spoil spoil = Spoil::kNothing;
+// What to do wrong on purpose, to prove that it is seen: the argument of the program.
+inline std::string spoil;
 
 class Audit {
  public:
@@ -34,7 +33,12 @@ class Audit {
     return faults;
   }
 
-  size_t arrays() const { return arrays_.size(); }
+  // Arrays given out and not released yet.
+  size_t live_arrays() const {
+    size_t live = 0;
+    for (const auto& array : arrays_) live += array.released == 0 ? 1 : 0;
+    return live;
+  }
 
  private:
   template <typename Struct>
@@ -90,7 +94,7 @@ class Audit {
       auto& array = node->audit->arrays_.emplace_back();
       array.audit = node->audit;
       array.inner = *out;
-      if (spoil == Spoil::kRow && out->array.length > 0) out->array.length -= 1;
+      if (spoil == "row" && out->array.length > 0) out->array.length -= 1;
       out->array.release = ReleaseArray;
       out->array.private_data = &array;
     } else if (code != 0) {
@@ -127,7 +131,7 @@ class Audit {
   static void ReleaseArray(ArrowArray* self) {
     auto* node = static_cast<Node<ArrowDeviceArray>*>(self->private_data);
     node->released += 1;
-    if (node->released == 1 && spoil != Spoil::kLeak) node->inner.array.release(&node->inner.array);
+    if (node->released == 1 && spoil != "leak") node->inner.array.release(&node->inner.array);
     self->release = nullptr;
   }
 

@@ -1,4 +1,4 @@
-// What `cpp_peer.rs` exports to C and C++: a consumer, a relay and a producer built on the crate.
+// What `cpp_peer.rs` exports to C and C++: a consumer, relays and a producer built on the crate.
 //
 // Every function that can fail says why through its `PeerText`. Nothing here shares a type with Rust beyond
 // the crate's own header and the two small structs below.
@@ -36,13 +36,35 @@ enum {
   kPeerRefused = -2,  // the consumer refused what came, or the caller misused this interface
 };
 
+// How something leaves Rust again.
+enum PeerHow {
+  kPeerAsItCame = 0,  // moved
+  kPeerAnew = 1,      // described, and made anew in one allocation; buffers are shared and what came is kept
+  kPeerCloned = 2,    // copied whole; schemas only
+};
+
+// What goes wrong with a stream made in Rust, after so many batches.
+enum {
+  kPeerNothing = 0,
+  kPeerFails = 1,             // with `code` and the text "relé stopped after N batches"
+  kPeerFailsAsTheSystem = 2,  // with an error of the operating system
+  kPeerPanics = 3,            // with the text "relé panicked after N batches"
+  kPeerLeavesTheDevice = 4,   // the next batch is on a device that is not the stream's
+};
+struct PeerFailure {
+  int64_t after;
+  int kind;
+  int code;
+};
+
 // Takes the stream. A null `wait.wait` means that only null events are accepted.
 struct PeerReader* peer_open(struct ArrowDeviceArrayStream* stream, struct PeerWait wait,
                              struct PeerText text);
-// Describes the schema and gives it away.
-int peer_schema(struct PeerReader* reader, struct ArrowSchema* out, struct PeerText text);
-// The next batch, waited for, described and given away as it came.
-int peer_next(struct PeerReader* reader, struct ArrowDeviceArray* out, int* code, struct PeerText text);
+// Gives the schema away, and describes what is given.
+int peer_schema(struct PeerReader* reader, int how, struct ArrowSchema* out, struct PeerText text);
+// Waits for the next batch, gives it away, and describes what is given.
+int peer_next(struct PeerReader* reader, int how, struct ArrowDeviceArray* out, int* code,
+              struct PeerText text);
 // The next batch, of which one column is moved out (B5) and given away; the rest is released at once.
 int peer_next_column(struct PeerReader* reader, int64_t column, struct ArrowArray* out, struct PeerText text);
 // Takes the next batch and drops it without having waited for it.
@@ -58,15 +80,14 @@ int peer_drain_on_thread(struct ArrowDeviceArrayStream* stream, int64_t* batches
 // The host form of the stream: takes it, describes schema and batches, one after the other.
 int peer_describe_host(struct ArrowArrayStream* stream, struct PeerText text);
 
-// A stream whose callbacks are Rust's and whose batches come from `stream`. After `batches` batches it fails
-// with `code` and a text of its own; a negative `batches` means never. A failure of `stream` is passed on as
-// it is.
-int peer_relay(struct ArrowDeviceArrayStream* stream, int64_t batches, int code,
+// A stream made in Rust, whose batches come from `stream`. A failure of `stream` is passed on as it is.
+int peer_relay(struct ArrowDeviceArrayStream* stream, int how, struct PeerFailure failure,
                struct ArrowDeviceArrayStream* out, struct PeerText text);
-// A stream of data made in Rust: column `n` (int64: the running row number, null where it is a multiple of 3)
-// and column `s` (utf8: "row N").
-int peer_produce(int64_t batches, int64_t rows, struct ArrowDeviceArrayStream* out);
-// How many structs made in Rust are not released yet.
+int peer_relay_host(struct ArrowArrayStream* stream, int how, struct PeerFailure failure,
+                    struct ArrowArrayStream* out, struct PeerText text);
+// A stream of data made in Rust: the five batches of made/mod.rs.
+int peer_produce(struct ArrowDeviceArrayStream* out, struct PeerText text);
+// How many arrays and relays made in Rust are not released yet.
 int64_t peer_live(void);
 
 #ifdef __cplusplus

@@ -1,25 +1,27 @@
 //! The crate as the peer of Arrow C++ and of nanoarrow's C library: what `cpp_peer.h` declares, for `arrow_cpp.cc` and
 //! `nanoarrow_c.c` to call.
 //!
-//! The receiving side at work (take, wait, walk, give back, move a column out, drop) and, because they have to
-//! get something from Rust too, a relay and a small producer written by hand on the raw structs.
+//! The receiving side at work (take, wait, walk, move a column out, drop) and the producing side: everything received
+//! leaves again as it came or in structs of the crate's own making, and there are streams made in Rust.
 
+mod allocations;
 mod describe;
+mod export;
 mod made;
-mod relay;
+mod streams;
+mod trees;
 
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt::{self, Display};
 use core::ptr;
 
-use arrow_device_abi::raw::{
-    ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema,
-};
+use arrow_device_abi::raw::{ArrowArray, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowSchema};
 use arrow_device_abi::{
-    ArrayStreamReader, Device, DeviceArrayStreamReader, EventWaiter, NoWait, OwnedArray, OwnedArrayStream,
-    OwnedDeviceArray, OwnedDeviceArrayStream, OwnedSchema, Readiness, ReadyDeviceArray, StreamError,
-    SyncEvent, errno,
+    Device, DeviceArrayStreamReader, EventWaiter, NoWait, OwnedArray, OwnedDeviceArray,
+    OwnedDeviceArrayStream, OwnedSchema, Readiness, ReadyDeviceArray, StreamError, SyncEvent, errno,
 };
+
+use export::How;
 
 const BATCH: c_int = 1;
 const END: c_int = 0;
@@ -150,11 +152,12 @@ impl PeerReader {
         }
     }
 
-    fn next_described(&mut self) -> Result<(OwnedDeviceArray, String), No> {
+    /// The next batch, and what a consumer of what is given here sees of it.
+    fn next_described(&mut self, how: How) -> Result<(OwnedDeviceArray, String), No> {
         if self.schema.is_none() {
             self.schema = Some(self.stream.schema()?);
         }
-        let array = self.next()?;
+        let array = export::device_array(self.next()?, how).map_err(No::refused)?;
         let device = array.device();
         let event = if array.sync_event().map_err(No::refused)?.is_some() { "event" } else { "no event" };
         let mut text = format!("device|{}|{}|{event}\n", device.device_type.0, device.device_id);
@@ -212,12 +215,14 @@ pub unsafe extern "C" fn peer_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn peer_schema(
     reader: *mut PeerReader,
+    how: c_int,
     out: *mut ArrowSchema,
     text: PeerText,
 ) -> c_int {
     // SAFETY: a live reader of ours, used by nobody else during the call.
     let reader = unsafe { &mut *reader };
-    let schema = match reader.stream.schema() {
+    let exported = How::new(how).and_then(|how| export::schema(reader.stream.schema()?, how));
+    let schema = match exported {
         Ok(schema) => schema,
         Err(error) => return text.refuse(error),
     };
@@ -241,12 +246,14 @@ pub unsafe extern "C" fn peer_schema(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn peer_next(
     reader: *mut PeerReader,
+    how: c_int,
     out: *mut ArrowDeviceArray,
     code: *mut c_int,
     text: PeerText,
 ) -> c_int {
     // SAFETY: a live reader of ours, used by nobody else during the call.
-    match unsafe { &mut *reader }.next_described() {
+    let reader = unsafe { &mut *reader };
+    match How::new(how).map_err(No::refused).and_then(|how| reader.next_described(how)) {
         Ok((array, description)) => {
             text.put(&description);
             // SAFETY: valid for writes as the caller promises.
@@ -306,96 +313,4 @@ pub unsafe extern "C" fn peer_close(reader: *mut PeerReader) {
         // SAFETY: from `Box::into_raw` in `peer_open`, and closed once.
         drop(unsafe { Box::from_raw(reader) });
     }
-}
-
-/// See `cpp_peer.h`.
-///
-/// # Safety
-///
-/// - `stream` is null or obeys the C device stream interface; `out` is valid for writes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn peer_pass_on(
-    stream: *mut ArrowDeviceArrayStream,
-    out: *mut ArrowDeviceArrayStream,
-    text: PeerText,
-) -> c_int {
-    // SAFETY: null or a stream that the caller gives away.
-    match unsafe { OwnedDeviceArrayStream::take(stream) } {
-        Ok(stream) => {
-            // SAFETY: valid for writes as the caller promises.
-            unsafe { stream.export_to(out) };
-            0
-        }
-        Err(error) => text.refuse(error),
-    }
-}
-
-/// See `cpp_peer.h`.
-///
-/// # Safety
-///
-/// - `stream` is null or obeys the C device stream interface; `batches` and `rows` are valid for writes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn peer_drain_on_thread(
-    stream: *mut ArrowDeviceArrayStream,
-    batches: *mut i64,
-    rows: *mut i64,
-    text: PeerText,
-) -> c_int {
-    // SAFETY: null or a stream that the caller gives away; Arrow C++'s can be read from any thread.
-    let reader = match unsafe { OwnedDeviceArrayStream::take(stream) } {
-        Ok(stream) => DeviceArrayStreamReader::new(stream),
-        Err(error) => return text.refuse(error),
-    };
-    let drained = std::thread::spawn(move || {
-        let mut counts = (0, 0);
-        for batch in reader {
-            let batch = batch.map_err(|error| error.to_string())?;
-            let ready = batch.synchronize(&NoWait).map_err(|error| error.to_string())?;
-            let length = ready.view().map_err(|error| error.to_string())?.length();
-            counts = (counts.0 + 1, counts.1 + i64::try_from(length).map_err(|error| error.to_string())?);
-        }
-        Ok::<_, String>(counts)
-    })
-    .join();
-    match drained {
-        Ok(Ok(counts)) => {
-            // SAFETY: valid for writes as the caller promises.
-            unsafe { *batches = counts.0 };
-            // SAFETY: as above.
-            unsafe { *rows = counts.1 };
-            0
-        }
-        Ok(Err(why)) => text.refuse(why),
-        Err(_) => text.refuse("the thread panicked"),
-    }
-}
-
-/// See `cpp_peer.h`.
-///
-/// # Safety
-///
-/// - `stream` is null or obeys the C stream interface.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn peer_describe_host(stream: *mut ArrowArrayStream, text: PeerText) -> c_int {
-    // SAFETY: null or a stream that the caller gives away.
-    match unsafe { OwnedArrayStream::take(stream) }.map_err(Into::into).and_then(describe_host) {
-        Ok(description) => {
-            text.put(&description);
-            0
-        }
-        Err(error) => text.refuse(error),
-    }
-}
-
-fn describe_host(stream: OwnedArrayStream) -> Result<String, describe::Error> {
-    let mut reader = ArrayStreamReader::new(stream);
-    let schema = reader.schema()?;
-    let mut description = String::new();
-    describe::schema(&mut description, schema.view()?)?;
-    for array in reader {
-        // SAFETY: arrays of a host stream are in host memory, complete.
-        unsafe { describe::array(&mut description, schema.view()?, array?.view()?) }?;
-    }
-    Ok(description)
 }

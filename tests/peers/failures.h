@@ -42,12 +42,13 @@ inline void ErrorInTheMiddle() {
       Text text;
       ArrowDeviceArray out{};
       int code = 0;
-      CheckEqual(Next(peer.get(), &out, &text, &code), kPeerFailed, "no error", &text);
+      CheckEqual(Next(peer.get(), &out, &text, kPeerAsItCame, &code), kPeerFailed, "no error", &text);
       CheckEqual(code, expected_code, "code of " + status.ToString());
       CheckEqual(text.text, status.ToString(), "text");
       Check(out.array.release == nullptr, "an array with an error");
       Text after;
-      CheckEqual(Next(peer.get(), &out, &after, &code), kPeerEnd, "not fused after an error", &after);
+      CheckEqual(Next(peer.get(), &out, &after, kPeerAsItCame, &code), kPeerEnd, "not fused after an error",
+                 &after);
       peer.reset();
       // What came before the error outlives the stream (S6).
       for (size_t i = 0; i < good; ++i) CheckSame(*kept[i], *sample.batches[i], "batch before the error");
@@ -63,9 +64,7 @@ inline void ErrorThroughRustIntoArrow() {
   auto stream = Export(std::make_shared<Reader>(sample.schema, Batches{sample.batches[0]},
                                                 arrow::Status::IOError("from C++ æ")),
                        &audit);
-  ArrowDeviceArrayStream out{};
-  Text text;
-  CheckEqual(peer_relay(&stream, -1, 0, &out, text.sink()), 0, "peer_relay", &text);
+  auto out = Relay(&stream, kPeerAnew);
   auto reader = Must(arrow::ImportDeviceRecordBatchReader(&out));
   CheckSame(*Must(reader->Next()), *sample.batches[0], "batch before the error");
   const auto status = reader->Next().status();
@@ -78,27 +77,42 @@ inline void ErrorThroughRustIntoArrow() {
 inline void ErrorFromRustIntoArrow() {
   const Sample sample;
   const struct {
+    int kind;
     int code;
     arrow::StatusCode expected;
-  } cases[] = {{EINVAL, arrow::StatusCode::Invalid},
-               {ENOMEM, arrow::StatusCode::OutOfMemory},
-               {ENOSYS, arrow::StatusCode::NotImplemented},
-               {EIO, arrow::StatusCode::IOError}};
-  for (const auto& [code, expected] : cases) {
-    Audit audit;
-    auto stream = Export(std::make_shared<Reader>(sample.schema, sample.batches), &audit);
-    ArrowDeviceArrayStream out{};
-    Text text;
-    CheckEqual(peer_relay(&stream, 2, code, &out, text.sink()), 0, "peer_relay", &text);
-    auto reader = Must(arrow::ImportDeviceRecordBatchReader(&out));
-    Must(reader->Next());
-    Must(reader->Next());
-    const auto status = reader->Next().status();
-    CheckEqual(static_cast<int>(status.code()), static_cast<int>(expected),
-               "status of " + std::to_string(code));
-    Check(status.message().find("relé stopped after 2 batches") != std::string::npos, status.ToString());
-    reader.reset();
-    CheckBooks(audit);
+    std::string text;
+  } cases[] = {
+      {kPeerFails, EINVAL, arrow::StatusCode::Invalid, "relé stopped after 2 batches"},
+      {kPeerFails, ENOMEM, arrow::StatusCode::OutOfMemory, "relé stopped after 2 batches"},
+      {kPeerFails, ENOSYS, arrow::StatusCode::NotImplemented, "relé stopped after 2 batches"},
+      {kPeerFails, EIO, arrow::StatusCode::IOError, "relé stopped after 2 batches"},
+      {kPeerFailsAsTheSystem, ENOSYS, arrow::StatusCode::NotImplemented, std::strerror(ENOSYS)},
+      {kPeerFailsAsTheSystem, ENOENT, arrow::StatusCode::IOError, std::strerror(ENOENT)},
+      {kPeerPanics, 0, arrow::StatusCode::IOError, "panicked: relé panicked after 2 batches"},
+      // S1: the array does not get out, whatever it says of itself.
+      {kPeerLeavesTheDevice, 0, arrow::StatusCode::Invalid, "EXT_DEV"},
+  };
+  for (const auto& [kind, code, expected, text] : cases) {
+    for (PeerHow how : {kPeerAsItCame, kPeerAnew}) {
+      Audit audit;
+      auto stream = Export(std::make_shared<Reader>(sample.schema, sample.batches), &audit);
+      auto out = Relay(&stream, how, {2, kind, code});
+      auto reader = Must(arrow::ImportDeviceRecordBatchReader(&out));
+      Batches kept = {Must(reader->Next()), Must(reader->Next())};
+      // The first time, and ever after.
+      for (int i = 0; i < 2; ++i) {
+        const auto status = reader->Next().status();
+        CheckEqual(static_cast<int>(status.code()), static_cast<int>(expected), status.ToString());
+        Check(status.message().find(text) != std::string::npos,
+              "no \"" + text + "\" in " + status.ToString());
+      }
+      reader.reset();
+      // What came before the error outlives the stream (S6).
+      for (size_t i = 0; i < kept.size(); ++i)
+        CheckSame(*kept[i], *sample.batches[i], "batch before the error");
+      kept.clear();
+      CheckBooks(audit);
+    }
   }
 }
 
@@ -115,7 +129,7 @@ inline void EarlyDrop() {
   with_audit([](auto* stream) { Open(stream); });
   with_audit([&](auto* stream) {
     auto peer = Open(stream);
-    CheckedSchema(peer.get(), Describer(WithRoot(sample.layouts)).Schema(*sample.schema));
+    CheckedSchema(peer.get(), kPeerAnew, Describer(WithRoot(sample.layouts)).Schema(*sample.schema));
   });
   with_audit([](auto* stream) {
     auto peer = Open(stream);
@@ -141,22 +155,19 @@ inline void EarlyDrop() {
     Check(out.array.release == nullptr, "not marked released");
   });
   for (int reads : {-1, 0, 1, 2}) {
-    with_audit([reads](auto* stream) {
-      ArrowDeviceArrayStream out{};
-      Text text;
-      CheckEqual(peer_relay(stream, -1, 0, &out, text.sink()), 0, "peer_relay", &text);
-      if (reads < 0) return out.release(&out);
-      auto reader = Must(arrow::ImportDeviceRecordBatchReader(&out));
+    const auto drop_after_reading = [reads](ArrowDeviceArrayStream* stream) {
+      if (reads < 0) return stream->release(stream);
+      auto reader = Must(arrow::ImportDeviceRecordBatchReader(stream));
       for (int i = 0; i < reads; ++i) Must(reader->Next());
-    });
-    ArrowDeviceArrayStream made{};
-    CheckEqual(peer_produce(3, 10, &made), 0, "peer_produce");
-    if (reads < 0) {
-      made.release(&made);
-      continue;
+    };
+    for (PeerHow how : {kPeerAsItCame, kPeerAnew}) {
+      with_audit([&](auto* stream) {
+        auto out = Relay(stream, how);
+        drop_after_reading(&out);
+      });
     }
-    auto reader = Must(arrow::ImportDeviceRecordBatchReader(&made));
-    for (int i = 0; i < reads; ++i) Must(reader->Next());
+    auto made = Made();
+    drop_after_reading(&made);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "cpp_peer.h"
 #include "describe.h"
 #include "layouts.h"
+#include "tamper.h"
 
 namespace peers {
 
@@ -50,7 +51,13 @@ inline void CheckSame(const arrow::RecordBatch& seen, const arrow::RecordBatch& 
   // Arrow C++ imports an array of length 0 with empty buffers but keeps its offset, which its own validation
   // of view types then refuses.
   if (seen.num_rows() != 0) Must(seen.ValidateFull());
-  if (!seen.Equals(expected, /*check_metadata=*/true)) CheckEqual(seen.ToString(), expected.ToString(), what);
+  Check(seen.schema()->Equals(expected.schema(), /*check_metadata=*/true), what + ": schema");
+  for (int i = 0; i < expected.num_columns(); ++i) {
+    if (!seen.column(i)->Equals(expected.column(i)))
+      CheckEqual(seen.column(i)->ToString(), expected.column(i)->ToString(),
+                 what + ": " + expected.column_name(i));
+  }
+  Check(seen.Equals(expected, /*check_metadata=*/true), what);
 }
 
 inline void CheckBooks(const Audit& audit) {
@@ -102,18 +109,39 @@ inline Peer Open(ArrowDeviceArrayStream* stream, PeerWait wait = {}) {
   return peer;
 }
 
-inline std::shared_ptr<arrow::Schema> CheckedSchema(PeerReader* peer, const std::string& expected) {
+inline std::shared_ptr<arrow::Schema> CheckedSchema(PeerReader* peer, PeerHow how,
+                                                    const std::string& expected) {
   Text text;
   ArrowSchema schema{};
-  CheckEqual(peer_schema(peer, &schema, text.sink()), 0, "peer_schema", &text);
+  CheckEqual(peer_schema(peer, how, &schema, text.sink()), 0, "peer_schema", &text);
   CheckEqual(text.text, expected, "schema");
+  Tamper(&schema);
   return Must(arrow::ImportSchema(&schema));
 }
 
 // Never looks at what the failed call left behind, so a live struct would be seen as a leak.
-inline int Next(PeerReader* peer, ArrowDeviceArray* out, Text* text, int* code = nullptr) {
+inline int Next(PeerReader* peer, ArrowDeviceArray* out, Text* text, PeerHow how = kPeerAsItCame,
+                int* code = nullptr) {
   int ignored = 0;
-  return peer_next(peer, out, code == nullptr ? &ignored : code, text->sink());
+  return peer_next(peer, how, out, code == nullptr ? &ignored : code, text->sink());
+}
+
+inline ArrowDeviceArrayStream Relay(ArrowDeviceArrayStream* stream, PeerHow how, PeerFailure failure = {}) {
+  ArrowDeviceArrayStream out;
+  // The target is never read (C5): what was in it is neither released nor looked at.
+  std::memset(&out, 0x5a, sizeof out);
+  Text text;
+  CheckEqual(peer_relay(stream, how, failure, &out, text.sink()), 0, "peer_relay", &text);
+  Check(stream->release == nullptr, "relayed, and the source is live");
+  return out;
+}
+
+inline ArrowDeviceArrayStream Made() {
+  ArrowDeviceArrayStream out;
+  std::memset(&out, 0x5a, sizeof out);
+  Text text;
+  CheckEqual(peer_produce(&out, text.sink()), 0, "peer_produce", &text);
+  return out;
 }
 
 constexpr const char* kOnCpu = "device|1|-1|no event\n";

@@ -1,33 +1,19 @@
-// nanoarrow's C library and its device extension as the peer: device streams, both directions.
+// nanoarrow's C library and its device extension as the peer, both directions, over every layout.
 //
-// nanoarrow compares with its own ArrowArrayViewCompare what it gave and what comes back. Ends with 1 at the
-// first difference; leaks are valgrind's to find.
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+// nanoarrow compares with its own ArrowArrayViewCompare what it gave and what comes back, and value by value
+// what Rust made with what it would have made itself. Ends with 1 at the first difference; leaks are
+// valgrind's to find.
 
 #include "cpp_peer.h"
-#include "nanoarrow/nanoarrow.h"
 #include "nanoarrow/nanoarrow_device.h"
+#include "nanoarrow_compare.h"
+#include "nanoarrow_types.h"
+#include "nanoarrow_values.h"
 
-// Whole bytes of bits: nanoarrow leaves those behind the last row uninitialised, which cannot be compared.
-enum { kBatches = 3, kRows = 48 };
-
-static struct ArrowError error;
-// Added to what is expected, to prove that a difference is seen.
-static int spoil = 0;
-
-static void Check(int good, const char* what, int line) {
-  if (good) return;
-  fprintf(stderr, "nanoarrow_c.c:%d: %s: %s\n", line, what, error.message);
-  exit(1);
-}
-#define CHECK(condition) Check((condition), #condition, __LINE__)
-#define OK(call) CHECK((call) == NANOARROW_OK)
+static int batches_given_back = 0;
 
 // Keeps what fits: only messages are looked at here.
-static void Append(void* context, const char* bytes, size_t length) {
+static void AppendText(void* context, const char* bytes, size_t length) {
   (void)context;
   const size_t used = strlen(error.message);
   const size_t room = sizeof error.message - 1 - used;
@@ -36,131 +22,117 @@ static void Append(void* context, const char* bytes, size_t length) {
 }
 
 static struct PeerText Text(void) {
-  error.message[0] = 0;
   memset(error.message, 0, sizeof error.message);
-  const struct PeerText text = {NULL, Append};
+  const struct PeerText text = {NULL, AppendText};
   return text;
 }
 
+// ---- what nanoarrow makes
+
+// The type of the batches, with unions whose type ids are the children's indices: others nanoarrow reads but
+// does not build.
 static void MakeSchema(struct ArrowSchema* schema) {
-  const struct {
-    const char* name;
-    enum ArrowType type;
-  } fields[] = {{"n", NANOARROW_TYPE_INT64},
-                {"b", NANOARROW_TYPE_BOOL},
-                {"s", NANOARROW_TYPE_STRING},
-                {"v", NANOARROW_TYPE_STRING_VIEW},
-                {"l", NANOARROW_TYPE_LIST}};
-  ArrowSchemaInit(schema);
-  OK(ArrowSchemaSetTypeStruct(schema, 5));
-  for (int i = 0; i < 5; ++i) {
-    OK(ArrowSchemaSetType(schema->children[i], fields[i].type));
-    OK(ArrowSchemaSetName(schema->children[i], fields[i].name));
+  struct ArrowDeviceArrayStream stream;
+  struct ArrowSchema made;
+  OK(peer_produce(&stream, Text()));
+  OK(stream.get_schema(&stream, &made));
+  stream.release(&stream);
+  OK(ArrowSchemaDeepCopy(&made, schema));
+  ArrowSchemaRelease(&made);
+  for (int64_t i = 0; i < schema->n_children; ++i) {
+    struct ArrowSchema* field = schema->children[i];
+    if (strcmp(field->format, "+us:4,9") == 0) OK(ArrowSchemaSetFormat(field, "+us:0,1"));
+    if (strcmp(field->format, "+ud:4,9") == 0) OK(ArrowSchemaSetFormat(field, "+ud:0,1"));
   }
-  OK(ArrowSchemaSetType(schema->children[4]->children[0], NANOARROW_TYPE_INT32));
 }
 
-static void MakeBatch(const struct ArrowSchema* schema, int number, struct ArrowArray* batch) {
-  OK(ArrowArrayInitFromSchema(batch, schema, &error));
-  OK(ArrowArrayStartAppending(batch));
-  for (int row = 0; row < kRows; ++row) {
-    const int value = number * kRows + row;
-    char text[64];
-    // Every other one is too long to stand in a view itself.
-    snprintf(text, sizeof text, row % 2 == 0 ? "row %d" : "row %d, told at some length", value);
-    for (int column = 0; column < 5; ++column) {
-      struct ArrowArray* child = batch->children[column];
-      if ((row + column) % 7 == 0) {
-        OK(ArrowArrayAppendNull(child, 1));
-        continue;
-      }
-      switch (column) {
-        case 0:
-        case 1:
-          OK(ArrowArrayAppendInt(child, column == 0 ? value : value % 2));
-          break;
-        case 2:
-        case 3:
-          OK(ArrowArrayAppendString(child, ArrowCharView(text)));
-          break;
-        default:
-          for (int i = 0; i < row % 4; ++i) OK(ArrowArrayAppendInt(child->children[0], value + i));
-          OK(ArrowArrayFinishElement(child));
-      }
-    }
-    OK(ArrowArrayFinishElement(batch));
+static void MakeHostStream(struct ArrowArrayStream* stream) {
+  struct ArrowSchema schema, copy;
+  MakeSchema(&schema);
+  OK(ArrowSchemaDeepCopy(&schema, &copy));
+  OK(ArrowBasicArrayStreamInit(stream, &copy, kVariants));
+  for (int i = 0; i < kVariants; ++i) {
+    struct ArrowArray batch;
+    BuildBatch(&schema, (enum Variant)i, &batch);
+    ArrowBasicArrayStreamSetArray(stream, i, &batch);
   }
-  OK(ArrowArrayFinishBuildingDefault(batch, &error));
+  ArrowSchemaRelease(&schema);
 }
 
 static void MakeStream(struct ArrowDeviceArrayStream* stream) {
-  struct ArrowSchema schema;
   struct ArrowArrayStream host;
-  MakeSchema(&schema);
-  struct ArrowSchema copy;
-  OK(ArrowSchemaDeepCopy(&schema, &copy));
-  OK(ArrowBasicArrayStreamInit(&host, &copy, kBatches));
-  for (int i = 0; i < kBatches; ++i) {
-    struct ArrowArray batch;
-    MakeBatch(&schema, i, &batch);
-    ArrowBasicArrayStreamSetArray(&host, i, &batch);
-  }
-  ArrowSchemaRelease(&schema);
+  MakeHostStream(&host);
   OK(ArrowDeviceBasicArrayStreamInit(stream, &host, ArrowDeviceCpu()));
 }
 
-// Compares a batch that came back with one made anew.
-static void CheckBatch(struct ArrowDeviceArray* seen, int number) {
+// A batch that Rust gave: as nanoarrow sees it, copied and moved by its device extension, against one made
+// anew.
+static void CheckBatch(struct ArrowDeviceArray* seen, enum Variant variant, int identical) {
   struct ArrowSchema schema;
   struct ArrowArray batch;
   MakeSchema(&schema);
-  MakeBatch(&schema, number + spoil, &batch);
+  BuildBatch(&schema, Spoil("expected") && variant == kSomeNulls ? kNoNulls : variant, &batch);
   struct ArrowDeviceArrayView actual;
-  ArrowDeviceArrayViewInit(&actual);
-  OK(ArrowArrayViewInitFromSchema(&actual.array_view, &schema, &error));
+  struct ArrowArrayView expected;
+  InitViews(&schema, &actual, &expected);
+  OK(ArrowArrayViewSetArray(&expected, &batch, &error));
+
   OK(ArrowDeviceArrayViewSetArray(&actual, seen, &error));
   OK(ArrowArrayViewValidate(&actual.array_view, NANOARROW_VALIDATION_LEVEL_FULL, &error));
-  CHECK(actual.device == ArrowDeviceCpu());
-  struct ArrowArrayView expected;
-  OK(ArrowArrayViewInitFromSchema(&expected, &schema, &error));
-  OK(ArrowArrayViewSetArray(&expected, &batch, &error));
-  int equal = 0;
-  OK(ArrowArrayViewCompare(&actual.array_view, &expected, NANOARROW_COMPARE_IDENTICAL, &equal, &error));
-  CHECK(equal);
+  CHECK(actual.device == ArrowDeviceCpu() && actual.sync_event == NULL);
+  if (identical) CheckIdentical(&actual.array_view, &expected);
+  CheckColumns(&actual.array_view, &expected);
+
+  for (int64_t i = 0; i < schema.n_children; ++i)
+    CheckCopy(schema.children[i], actual.array_view.children[i], expected.children[i]);
+
+  struct ArrowDeviceArray moved;
+  OK(ArrowDeviceArrayMoveToDevice(seen, ArrowDeviceCpu(), &moved));
+  CHECK(seen->array.release == NULL && moved.device_id == -1 && moved.device_type == ARROW_DEVICE_CPU);
+  OK(ArrowDeviceArrayViewSetArray(&actual, &moved, &error));
+  CheckColumns(&actual.array_view, &expected);
+  // Back to where the caller releases it.
+  ArrowDeviceArrayMove(&moved, seen);
+
   ArrowArrayViewReset(&expected);
   ArrowDeviceArrayViewReset(&actual);
   ArrowArrayRelease(&batch);
   ArrowSchemaRelease(&schema);
 }
 
-static void BatchesThroughRust(void) {
+// ---- batch by batch
+
+static void BatchesThroughRust(enum PeerHow how) {
   struct ArrowDeviceArrayStream stream;
+  struct ArrowSchema expected, schema;
   MakeStream(&stream);
+  MakeSchema(&expected);
   const struct PeerWait no_wait = {NULL, NULL};
   struct PeerReader* peer = peer_open(&stream, no_wait, Text());
   CHECK(peer != NULL && stream.release == NULL);
-  struct ArrowSchema schema;
-  OK(peer_schema(peer, &schema, Text()));
-  struct ArrowSchema expected;
-  MakeSchema(&expected);
-  // A schema that is nanoarrow's own can be compared by its printed form.
-  char seen_text[256], expected_text[256];
-  ArrowSchemaToString(&schema, seen_text, sizeof seen_text, 1);
-  ArrowSchemaToString(&expected, expected_text, sizeof expected_text, 1);
-  CHECK(strcmp(seen_text, expected_text) == 0);
-  ArrowSchemaRelease(&expected);
-  ArrowSchemaRelease(&schema);
-  int code = 0;
-  for (int i = 0; i < kBatches; ++i) {
-    struct ArrowDeviceArray batch;
-    CHECK(peer_next(peer, &batch, &code, Text()) == kPeerBatch);
-    CheckBatch(&batch, i);
-    ArrowArrayRelease(&batch.array);
+  for (int schema_how = kPeerAsItCame; schema_how <= kPeerCloned; ++schema_how) {
+    OK(peer_schema(peer, schema_how, &schema, Text()));
+    if (Spoil("flags")) schema.children[0]->flags = 0;
+    if (Spoil("metadata")) schema.children[6]->metadata = NULL;
+    CHECK(SameSchema(&schema, &expected));
+    ArrowSchemaRelease(&schema);
   }
+  int code = 0;
   struct ArrowDeviceArray batch;
-  CHECK(peer_next(peer, &batch, &code, Text()) == kPeerEnd);
+  for (int i = 0; i < kVariants; ++i) {
+    CHECK(peer_next(peer, how, &batch, &code, Text()) == kPeerBatch);
+    if (how == kPeerAnew) Tamper(&expected, &batch.array);
+    CheckBatch(&batch, (enum Variant)i, 1);
+    batch.array.release(&batch.array);
+    CHECK(batch.array.release == NULL && peer_live() == 0);
+    ++batches_given_back;
+  }
+  CHECK(peer_next(peer, how, &batch, &code, Text()) == kPeerEnd);
   peer_close(peer);
+  ArrowSchemaRelease(&expected);
 }
+
+// ---- whole streams
 
 // nanoarrow has no helper that drains a device stream.
 static int Next(struct ArrowDeviceArrayStream* stream, struct ArrowDeviceArray* out) {
@@ -174,69 +146,149 @@ static void Drain(struct ArrowDeviceArrayStream* stream, int batches) {
   for (int i = 0; i < batches; ++i) {
     OK(Next(stream, &batch));
     CHECK(batch.array.release != NULL);
-    CheckBatch(&batch, i);
+    CheckBatch(&batch, (enum Variant)i, 1);
     ArrowArrayRelease(&batch.array);
   }
-  if (batches == kBatches) {
+  for (int again = 0; batches == kVariants && again < 2; ++again) {
     OK(Next(stream, &batch));
     CHECK(batch.array.release == NULL);
   }
 }
 
 static void StreamsThroughRust(void) {
-  for (int batches = 0; batches <= kBatches; ++batches) {
-    struct ArrowDeviceArrayStream stream, out;
+  const struct PeerFailure nothing = {0, kPeerNothing, 0};
+  struct ArrowDeviceArrayStream stream, out;
+  for (int batches = 0; batches <= kVariants; batches += kVariants) {
     MakeStream(&stream);
     OK(peer_pass_on(&stream, &out, Text()));
     CHECK(stream.release == NULL);
     Drain(&out, batches);
     out.release(&out);
+    for (int how = kPeerAsItCame; how <= kPeerAnew; ++how) {
+      MakeStream(&stream);
+      OK(peer_relay(&stream, how, nothing, &out, Text()));
+      Drain(&out, batches);
+      out.release(&out);
+    }
+  }
+  const struct {
+    struct PeerFailure failure;
+    int code;
+    const char* text;
+  } cases[] = {{{1, kPeerFails, EINVAL}, EINVAL, "stopped after 1 batches"},
+               {{1, kPeerFailsAsTheSystem, ENOSYS}, ENOSYS, "os error"},
+               {{1, kPeerPanics, 0}, EIO, "panicked after 1 batches"},
+               {{1, kPeerLeavesTheDevice, 0}, EINVAL, "EXT_DEV"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     MakeStream(&stream);
-    OK(peer_relay(&stream, -1, 0, &out, Text()));
-    Drain(&out, batches);
+    OK(peer_relay(&stream, kPeerAnew, cases[i].failure, &out, Text()));
+    Drain(&out, 1);
+    for (int again = 0; again < 2; ++again) {
+      struct ArrowDeviceArray batch;
+      CHECK(Next(&out, &batch) == cases[i].code);
+      CHECK(strstr(error.message, cases[i].text) != NULL);
+    }
     out.release(&out);
   }
-  struct ArrowDeviceArrayStream stream, out;
-  MakeStream(&stream);
-  OK(peer_relay(&stream, 1, EINVAL, &out, Text()));
-  Drain(&out, 1);
-  struct ArrowDeviceArray batch;
-  CHECK(Next(&out, &batch) == EINVAL);
-  CHECK(strstr(error.message, "stopped after 1 batches") != NULL);
-  out.release(&out);
   CHECK(peer_live() == 0);
 }
 
+static void HostStreamThroughRust(void) {
+  const struct PeerFailure nothing = {0, kPeerNothing, 0};
+  struct ArrowArrayStream stream, out;
+  struct ArrowSchema expected_schema, schema;
+  struct ArrowArray batch;
+  MakeHostStream(&stream);
+  MakeSchema(&expected_schema);
+  OK(peer_relay_host(&stream, kPeerAnew, nothing, &out, Text()));
+  OK(ArrowArrayStreamGetSchema(&out, &schema, &error));
+  CHECK(SameSchema(&schema, &expected_schema));
+  for (int i = 0; i < kVariants; ++i) {
+    OK(ArrowArrayStreamGetNext(&out, &batch, &error));
+    struct ArrowArray made;
+    struct ArrowArrayView actual, expected;
+    BuildBatch(&expected_schema, (enum Variant)i, &made);
+    OK(ArrowArrayViewInitFromSchema(&actual, &schema, &error));
+    OK(ArrowArrayViewInitFromSchema(&expected, &expected_schema, &error));
+    OK(ArrowArrayViewSetArray(&actual, &batch, &error));
+    OK(ArrowArrayViewSetArray(&expected, &made, &error));
+    OK(ArrowArrayViewValidate(&actual, NANOARROW_VALIDATION_LEVEL_FULL, &error));
+    CheckIdentical(&actual, &expected);
+    CheckColumns(&actual, &expected);
+    ArrowArrayViewReset(&actual);
+    ArrowArrayViewReset(&expected);
+    ArrowArrayRelease(&made);
+    ArrowArrayRelease(&batch);
+  }
+  OK(ArrowArrayStreamGetNext(&out, &batch, &error));
+  CHECK(batch.release == NULL);
+  ArrowSchemaRelease(&schema);
+  ArrowSchemaRelease(&expected_schema);
+  ArrowArrayStreamRelease(&out);
+  CHECK(peer_live() == 0);
+}
+
+// ---- what Rust makes
+
 static void MadeInRust(void) {
   struct ArrowDeviceArrayStream stream;
-  OK(peer_produce(2, kRows, &stream));
-  struct ArrowSchema schema;
+  struct ArrowDeviceArray batch;
+  struct ArrowSchema schema, own_schema;
+  OK(peer_produce(&stream, Text()));
   OK(stream.get_schema(&stream, &schema));
-  struct ArrowDeviceArrayView view;
-  ArrowDeviceArrayViewInit(&view);
-  OK(ArrowArrayViewInitFromSchema(&view.array_view, &schema, &error));
-  ArrowSchemaRelease(&schema);
-  for (int64_t row = 0; row < 2 * kRows; row += kRows) {
-    struct ArrowDeviceArray batch;
-    OK(Next(&stream, &batch));
-    OK(ArrowDeviceArrayViewSetArray(&view, &batch, &error));
-    OK(ArrowArrayViewValidate(&view.array_view, NANOARROW_VALIDATION_LEVEL_FULL, &error));
-    const struct ArrowArrayView* n = view.array_view.children[0];
-    const struct ArrowArrayView* s = view.array_view.children[1];
-    CHECK(n->length == kRows && s->length == kRows);
-    for (int64_t i = 0; i < kRows; ++i) {
-      CHECK(ArrowArrayViewIsNull(n, i) == ((row + i) % 3 == 0));
-      CHECK(ArrowArrayViewIsNull(n, i) || ArrowArrayViewGetIntUnsafe(n, i) == row + i);
-      char text[32];
-      snprintf(text, sizeof text, "row %lld", (long long)(row + i));
-      const struct ArrowStringView seen = ArrowArrayViewGetStringUnsafe(s, i);
-      CHECK(seen.size_bytes == (int64_t)strlen(text) && memcmp(seen.data, text, strlen(text)) == 0);
-    }
-    ArrowArrayRelease(&batch.array);
+  MakeSchema(&own_schema);
+  CHECK(schema.n_children == kTypes && (schema.flags & ARROW_FLAG_NULLABLE) == 0);
+  for (int64_t i = 0; i < schema.n_children; ++i) {
+    const struct ArrowSchema* field = schema.children[i];
+    char text[256];
+    ArrowSchemaToString(field, text, sizeof text, 1);
+    ArrowErrorSet(&error, "%s: %s, flags %d", field->name, text, (int)field->flags);
+    CHECK(strcmp(field->name, types[i].name) == 0 && strcmp(text, types[i].text) == 0);
+    const int64_t flags = strcmp(field->name, "not null") == 0 ? 0 : ARROW_FLAG_NULLABLE;
+    const int64_t ordered = strcmp(field->name, "ordered") == 0 ? ARROW_FLAG_DICTIONARY_ORDERED : 0;
+    const int64_t sorted = strcmp(field->name, "map, sorted") == 0 ? ARROW_FLAG_MAP_KEYS_SORTED : 0;
+    CHECK(field->flags == (flags | ordered | sorted));
   }
-  ArrowDeviceArrayViewReset(&view);
+  for (int i = 0; i < kVariants; ++i) {
+    struct ArrowArray own;
+    struct ArrowDeviceArrayView actual;
+    struct ArrowArrayView expected;
+    OK(Next(&stream, &batch));
+    BuildBatch(&own_schema, (enum Variant)i, &own);
+    ArrowDeviceArrayViewInit(&actual);
+    OK(ArrowArrayViewInitFromSchema(&actual.array_view, &schema, &error));
+    OK(ArrowArrayViewInitFromSchema(&expected, &own_schema, &error));
+    OK(ArrowArrayViewSetArray(&expected, &own, &error));
+    OK(ArrowDeviceArrayViewSetArray(&actual, &batch, &error));
+    OK(ArrowArrayViewValidate(&actual.array_view, NANOARROW_VALIDATION_LEVEL_FULL, &error));
+    CheckColumns(&actual.array_view, &expected);
+    ArrowArrayViewReset(&expected);
+    ArrowDeviceArrayViewReset(&actual);
+
+    // Each column moved out (B5), and read when the batch is gone.
+    struct ArrowArray columns[kTypes];
+    for (int64_t k = 0; k < kTypes; ++k) ArrowArrayMove(batch.array.children[k], &columns[k]);
+    ArrowArrayRelease(&batch.array);
+    for (int64_t k = kTypes - 1; k >= 0; --k) {
+      struct ArrowArrayView column;
+      CHECK(peer_live() == 1);
+      OK(ArrowArrayViewInitFromSchema(&column, schema.children[k], &error));
+      OK(ArrowArrayViewInitFromSchema(&expected, own_schema.children[k], &error));
+      OK(ArrowArrayViewSetArray(&column, &columns[k], &error));
+      OK(ArrowArrayViewSetArray(&expected, own.children[k], &error));
+      CheckValues(&column, &expected);
+      ArrowArrayViewReset(&column);
+      ArrowArrayViewReset(&expected);
+      ArrowArrayRelease(&columns[k]);
+    }
+    CHECK(peer_live() == 0);
+    ArrowArrayRelease(&own);
+  }
+  OK(Next(&stream, &batch));
+  CHECK(batch.array.release == NULL);
+  ArrowSchemaRelease(&schema);
+  ArrowSchemaRelease(&own_schema);
   stream.release(&stream);
-  CHECK(peer_live() == 0);
 }
 
 static void EarlyDrop(void) {
@@ -251,19 +303,26 @@ static void EarlyDrop(void) {
   }
 }
 
-// With an argument it expects other values and must fail.
 int main(int argc, char** argv) {
-  (void)argv;
-  spoil = argc - 1;
-  BatchesThroughRust();
+  if (argc > 1) spoil = argv[1];
+  BatchesThroughRust(kPeerAsItCame);
+  BatchesThroughRust(kPeerAnew);
   StreamsThroughRust();
+  HostStreamThroughRust();
   MadeInRust();
   EarlyDrop();
+  const char* version = ArrowNanoarrowVersion();
   printf(
-      "peer: nanoarrow %s in C, C -> Rust -> C: device streams of %d batches with 5 layouts, batch by batch, "
-      "whole and through Rust's callbacks: equal; an error; early drops\n",
-      ArrowNanoarrowVersion(), kBatches);
-  printf("peer: nanoarrow %s in C, Rust -> C: a device stream made in Rust: every value read\n",
-         ArrowNanoarrowVersion());
+      "peer: nanoarrow %s in C -> Rust -> nanoarrow %s in C: %d batches of %d layouts, as they came and "
+      "anew, one by "
+      "one and as device and host streams: identical; %d columns copied by its device extension; schemas "
+      "built and "
+      "cloned; errors; early drops\n",
+      version, version, batches_given_back, kTypes, columns_copied);
+  printf(
+      "peer: Rust -> nanoarrow %s in C: every layout, with nulls, without, all null, sliced and empty: "
+      "valid, every "
+      "value read, also from columns that outlive their batch\n",
+      version);
   return 0;
 }

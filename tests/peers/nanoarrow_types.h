@@ -1,0 +1,67 @@
+// The columns of made/mod.rs, as nanoarrow has to call them.
+#ifndef NANOARROW_TYPES_H
+#define NANOARROW_TYPES_H
+
+static const struct {
+  const char* name;
+  const char* text;
+} types[] = {
+    {"null", "na"},
+    {"boolean", "bool"},
+    {"int8", "int8"},
+    {"uint8", "uint8"},
+    {"int16", "int16"},
+    {"uint16", "uint16"},
+    {"int32", "int32"},
+    {"uint32", "uint32"},
+    {"int64", "int64"},
+    {"uint64", "uint64"},
+    {"half float", "half_float"},
+    {"float", "float"},
+    {"double", "double"},
+    {"decimal32", "decimal32(7, 2)"},
+    {"decimal64", "decimal64(15, 3)"},
+    {"decimal128", "decimal128(30, 4)"},
+    {"decimal256", "decimal256(60, 1)"},
+    {"date32", "date32"},
+    {"date64", "date64"},
+    {"time32 s", "time32('s')"},
+    {"time32 ms", "time32('ms')"},
+    {"time64 us", "time64('us')"},
+    {"time64 ns", "time64('ns')"},
+    {"timestamp", "timestamp('s', '')"},
+    {"timestamp of a zone", "timestamp('ns', 'Europe/Copenhagen')"},
+    {"duration s", "duration('s')"},
+    {"duration ns", "duration('ns')"},
+    {"months", "interval_months"},
+    {"days and ms", "interval_day_time"},
+    {"months, days and ns", "interval_month_day_nano"},
+    {"three bytes", "fixed_size_binary(3)"},
+    {"binary", "binary"},
+    {"large binary", "large_binary"},
+    {"string ø", "string"},
+    {"large string", "large_string"},
+    {"binary view", "binary_view"},
+    {"string view", "string_view"},
+    {"list", "list<item: int32>"},
+    {"large list", "large_list<item: int32>"},
+    {"list view", "list_view<item: int32>"},
+    {"large list view", "large_list_view<item: int32>"},
+    {"fixed-size list", "fixed_size_list(2)<item: int32>"},
+    {"struct", "struct<x: int32, y: string>"},
+    {"struct without fields", "struct<>"},
+    {"map", "map<entries: struct<key: string, value: int32>>"},
+    {"map, sorted", "map<entries: struct<key: int32, value: string>>"},
+    {"sparse union", "sparse_union([4,9])<number: int32, text: string>"},
+    {"dense union", "dense_union([4,9])<number: int32, text: string>"},
+    {"dictionary", "dictionary(int8)<string>"},
+    {"ordered", "dictionary(uint32)<int64>"},
+    {"runs", "run_end_encoded<run_ends: int32, values: string>"},
+    {"runs, short ends", "run_end_encoded<run_ends: int16, values: double>"},
+    {"lists of structs of lists", "list<item: struct<words: list<item: string_view>, n: int64>>"},
+    {"uuid", "arrow.uuid{fixed_size_binary(16)}"},
+    {"not null", "int64"},
+};
+enum { kTypes = sizeof types / sizeof *types };
+
+#endif
