@@ -55,6 +55,7 @@ pub mod interop;
 mod owned;
 mod producer;
 pub mod raw;
+mod stream_error;
 mod view;
 
 pub use consumer::*;
@@ -64,6 +65,7 @@ pub use owned::{
     TakeError,
 };
 pub use producer::{ArrayNode, ExportError, ExportErrorKind, ExportEvent, SchemaNode, StreamFailure};
+pub use stream_error::StreamError;
 pub use view::{ArrayView, BinaryViewBuffers, Metadata, MetadataPairs, SchemaView, ViewError};
 
 /// Folder of the crate's C header, for build scripts of crates that compile C against it.

@@ -170,17 +170,22 @@ fn impossible_null_counts_are_refused() {
     ] {
         assert_refused(node, ExportErrorKind::NullCount { null_count: node.null_count });
     }
-    for node in [
-        counts(2, 2, &there[..]),
-        counts(2, -1, &there),
-        counts(2, -1, &missing),
-        counts(2, 0, &missing),
-        counts(2, 2, &[]),
-        counts(0, 0, &[]),
+    for (node, null_count) in [
+        (counts(2, 2, &there[..]), 2),
+        (counts(2, -1, &there), -1),
+        // Without a bitmap there is nothing to count, which strict consumers want to hear.
+        (counts(2, -1, &missing), 0),
+        (counts(2, 0, &missing), 0),
+        (counts(2, 2, &[]), 2),
+        (counts(2, -1, &[]), -1),
+        (counts(0, 0, &[]), 0),
+        // An array of type `n` as some producers have it, with a buffer that need not be.
+        (counts(2, 2, &missing), 2),
     ] {
         // SAFETY: the bitmap has a bit for each element, and lives to the end of the test.
         let array = unsafe { node.export(()) }.unwrap();
-        assert_eq!(array.as_raw().null_count, node.null_count);
+        assert_eq!(array.as_raw().null_count, null_count);
+        assert!(array.view().is_ok());
     }
 }
 

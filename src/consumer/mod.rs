@@ -3,7 +3,7 @@
 mod stream;
 mod sync;
 
-pub use stream::{ArrayStreamReader, DeviceArrayStreamReader, StreamError, StreamReader, StreamStruct};
+pub use stream::{ArrayStreamReader, DeviceArrayStreamReader, StreamReader, StreamStruct};
 pub use sync::{
     EventWaiter, NoWait, NoWaiter, NotHostReady, Readiness, ReadyDeviceArray, SyncError, SyncErrorKind,
 };

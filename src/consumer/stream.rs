@@ -5,11 +5,11 @@ use core::ffi::{CStr, c_char, c_int};
 use core::fmt;
 use core::iter::FusedIterator;
 
-use crate::errno::EINVAL;
 use crate::owned::{Owned, OwnedSchema, Release};
 use crate::raw::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowDeviceType, ArrowSchema,
 };
+use crate::stream_error::StreamError;
 
 mod sealed {
     pub trait Sealed {}
@@ -230,82 +230,3 @@ impl<S: StreamStruct> Iterator for StreamReader<S> {
 }
 
 impl<S: StreamStruct> FusedIterator for StreamReader<S> {}
-
-/// Why a stream could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StreamError {
-    /// The stream is released: none of its callbacks may be called (S2).
-    Released,
-    /// A callback that every stream has is null.
-    MissingCallback {
-        /// Name of the field.
-        callback: &'static str,
-    },
-    /// A callback reported a failure.
-    Failed {
-        /// Name of the field.
-        callback: &'static str,
-        /// The code as it was returned: an errno value of the platform, or whatever the producer made up (B10).
-        code: i32,
-        /// The producer's text, if it has one; what is not UTF-8 in it is replaced.
-        message: Option<String>,
-    },
-    /// `get_schema` succeeded, but the schema is released.
-    ReleasedSchema,
-    /// An array is on another type of device than its stream (S1); it was released.
-    DeviceType {
-        /// The stream's device type.
-        stream: ArrowDeviceType,
-        /// The array's device type.
-        array: ArrowDeviceType,
-    },
-}
-
-impl StreamError {
-    /// The producer's code, or one for what this crate found: for those who pass the error on as an errno.
-    #[must_use]
-    pub const fn errno(&self) -> i32 {
-        match self {
-            Self::Failed { code, .. } => *code,
-            _ => EINVAL,
-        }
-    }
-
-    /// The code that the producer returned, if it reported a failure.
-    #[must_use]
-    pub const fn code(&self) -> Option<i32> {
-        match self {
-            Self::Failed { code, .. } => Some(*code),
-            _ => None,
-        }
-    }
-
-    /// The text that the producer gave, if it did.
-    #[must_use]
-    pub fn message(&self) -> Option<&str> {
-        match self {
-            Self::Failed { message, .. } => message.as_deref(),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for StreamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Released => f.write_str("the stream is released or was moved away"),
-            Self::MissingCallback { callback } => write!(f, "the stream has no {callback}"),
-            Self::Failed { callback, code, message } => {
-                write!(f, "{callback} failed with code {code}")?;
-                message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
-            }
-            Self::ReleasedSchema => f.write_str("get_schema succeeded with a released schema"),
-            Self::DeviceType { stream, array } => {
-                write!(f, "an array on device type {array} came out of a stream of device type {stream}")
-            }
-        }
-    }
-}
-
-impl core::error::Error for StreamError {}

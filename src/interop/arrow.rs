@@ -37,9 +37,10 @@ use arrow_array::{
     make_array,
 };
 
-use crate::consumer::{DeviceArrayStreamReader, EventWaiter, NotHostReady, ReadyDeviceArray, StreamError};
+use crate::consumer::{DeviceArrayStreamReader, EventWaiter, NotHostReady, ReadyDeviceArray};
 use crate::owned::{Owned, OwnedArray, OwnedDeviceArray, OwnedDeviceArrayStream, OwnedSchema};
 use crate::raw::{ArrowArray, ArrowArrayStream, ArrowDeviceType, ArrowSchema};
+use crate::stream_error::StreamError;
 
 /// The error of arrow-rs. Named through `arrow-array`, so that no other crate of theirs, in perhaps another version,
 /// is needed.

@@ -9,6 +9,7 @@ use super::{ExportError, ExportErrorKind};
 use crate::device::{Device, SyncEvent};
 use crate::owned::{OwnedArray, OwnedDeviceArray};
 use crate::raw::{ArrowArray, ArrowDeviceArray, ArrowDeviceType};
+use crate::view::null_count_is_possible;
 
 /// The description of an array, borrowed while it is exported: counts, buffer pointers, children, dictionary.
 ///
@@ -28,12 +29,13 @@ use crate::raw::{ArrowArray, ArrowDeviceArray, ArrowDeviceType};
 pub struct ArrayNode<'a> {
     /// Number of elements.
     pub length: i64,
-    /// Number of nulls, or −1 if it is not known (B8).
+    /// Number of nulls, or −1 if it is not known (B8), which is 0 if the first buffer is null.
     pub null_count: i64,
     /// Number of elements to skip at the start of the buffers, and of a struct's children.
     pub offset: i64,
     /// The buffers of the array's format, in its order. A validity bitmap may be null if there are no nulls, any
-    /// buffer may be null if it has no bytes (B7).
+    /// buffer may be null if it has no bytes (B7). Some consumers, Arrow C++ among them, want one offset even for no
+    /// elements.
     pub buffers: &'a [*const c_void],
     /// The children.
     pub children: &'a [ArrayNode<'a>],
@@ -204,8 +206,7 @@ impl Export for &ArrayNode<'_> {
         if length < 0 || offset < 0 || length.checked_add(offset).is_none() {
             return Err(ExportErrorKind::Length { length, offset });
         }
-        let no_bitmap = self.buffers.first().is_some_and(|validity| validity.is_null());
-        if null_count < -1 || null_count > length || (null_count > 0 && no_bitmap) {
+        if !null_count_is_possible(null_count, length, self.buffers, self.children.is_empty()) {
             return Err(ExportErrorKind::NullCount { null_count });
         }
         Ok(size_of_val(self.buffers))
@@ -222,7 +223,12 @@ impl Export for &ArrayNode<'_> {
         }
         let array = ArrowArray {
             length: self.length,
-            null_count: self.null_count,
+            // Without a bitmap there is nothing to count, and strict consumers want to hear so (C24).
+            null_count: if self.null_count == -1 && self.buffers.first().is_some_and(|b| b.is_null()) {
+                0
+            } else {
+                self.null_count
+            },
             offset: self.offset,
             n_buffers: count(n_buffers),
             n_children: count(self.children.len()),

@@ -15,13 +15,14 @@ use crate::owned::{
 use crate::raw::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowDeviceType, ArrowSchema,
 };
+use crate::stream_error::StreamError;
 
 /// Why a stream failed: the code that its callback returns, and the text that `get_last_error` gives.
 ///
-/// Any error converts into one with its text: a [`std::io::Error`](https://doc.rust-lang.org/std/io/struct.Error.html),
-/// or an error that has one for its source, with its errno (feature `std`), all others with [`EIO`]. For another code,
-/// make it with [`new`](Self::new): an error of a [`StreamReader`](crate::StreamReader) that is passed on keeps its code
-/// with `StreamFailure::new(error.errno(), &error.to_string())`.
+/// Any error converts into one with its text. Its code is the one of the first among the error and its sources that has
+/// one: a [`StreamError`] that is passed on, or with feature `std` a
+/// [`std::io::Error`](https://doc.rust-lang.org/std/io/struct.Error.html); else it is [`EIO`]. For another code, make it
+/// with [`new`](Self::new).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamFailure {
     code: c_int,
@@ -65,23 +66,30 @@ impl fmt::Display for StreamFailure {
     }
 }
 
-#[cfg(feature = "std")]
 fn code_of(error: &(dyn core::error::Error + 'static)) -> c_int {
-    use std::io;
     let mut causes = core::iter::successors(Some(error), |error| error.source());
-    let Some(error) = causes.find_map(|cause| cause.downcast_ref::<io::Error>()) else {
-        return EIO;
-    };
-    error.raw_os_error().unwrap_or_else(|| match error.kind() {
+    causes
+        .find_map(|cause| match cause.downcast_ref::<StreamError>() {
+            Some(error) => Some(error.errno()),
+            None => code_of_io(cause),
+        })
+        .unwrap_or(EIO)
+}
+
+#[cfg(feature = "std")]
+fn code_of_io(error: &(dyn core::error::Error + 'static)) -> Option<c_int> {
+    use std::io;
+    let error = error.downcast_ref::<io::Error>()?;
+    Some(error.raw_os_error().unwrap_or_else(|| match error.kind() {
         io::ErrorKind::OutOfMemory => ENOMEM,
         io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => EINVAL,
         _ => EIO,
-    })
+    }))
 }
 
 #[cfg(not(feature = "std"))]
-fn code_of(_: &(dyn core::error::Error + 'static)) -> c_int {
-    EIO
+fn code_of_io(_: &(dyn core::error::Error + 'static)) -> Option<c_int> {
+    None
 }
 
 impl From<Panic> for StreamFailure {

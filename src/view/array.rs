@@ -60,13 +60,9 @@ impl<'a> ArrayView<'a> {
         // SAFETY: as above.
         let children =
             unsafe { pointers("children", raw.children.cast_const(), count("n_children", raw.n_children)?) }?;
-        // No type has a bitmap that is missing, and nulls. Where the first buffer is not a bitmap, as in a union, there
-        // are no nulls; where there need not be one, as in an array of type `n`, some producers have one that is null.
-        let no_bitmap = buffers.first().is_some_and(|validity| validity.is_null());
-        let all_null = buffers.len() == 1 && children.is_empty() && raw.null_count == raw.length;
         let null_count = match raw.null_count {
             -1 => None,
-            nulls if nulls < 0 || nulls > raw.length || (nulls > 0 && no_bitmap && !all_null) => {
+            nulls if !null_count_is_possible(nulls, raw.length, buffers, children.is_empty()) => {
                 return Err(ViewError::NullCount { value: nulls });
             }
             nulls => Some(count("null_count", nulls)?),
@@ -153,5 +149,23 @@ impl<'a> ArrayView<'a> {
             }
             fewer => Err(ViewError::OutOfRange { field: "buffers", index: 2, count: fewer.len() }),
         }
+    }
+}
+
+/// Whether an array of some type can have this null count.
+///
+/// No type has nulls and a bitmap that is missing. Where the first buffer is not a bitmap, as in a union, there are no
+/// nulls; where there need not be one, as in an array of type `n`, some producers have one that is null.
+pub(crate) fn null_count_is_possible(
+    null_count: i64,
+    length: i64,
+    buffers: &[*const c_void],
+    no_children: bool,
+) -> bool {
+    let no_bitmap = buffers.first().is_some_and(|validity| validity.is_null());
+    let all_null = buffers.len() == 1 && no_children && null_count == length;
+    match null_count {
+        -1 | 0 => true,
+        nulls => (0..=length).contains(&nulls) && (!no_bitmap || all_null),
     }
 }

@@ -8,6 +8,7 @@ mod schema;
 use core::alloc::Layout;
 use core::fmt;
 
+pub(crate) use array::null_count_is_possible;
 pub use array::{ArrayView, BinaryViewBuffers};
 pub use metadata::{Metadata, MetadataPairs};
 pub use schema::SchemaView;
