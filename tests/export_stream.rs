@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc;
 use std::thread;
 
-use arrow_device_abi::errno::{EINVAL};
+use arrow_device_abi::errno::EINVAL;
 use arrow_device_abi::raw::{ArrowArrayStream, ArrowDeviceArrayStream, ArrowDeviceType, ArrowSchema};
 use arrow_device_abi::{
     ArrayStreamReader, Device, DeviceArrayStreamReader, Owned, OwnedArrayStream, OwnedDeviceArrayStream,
