@@ -15,7 +15,10 @@ fn main() {
     let mut files: Vec<PathBuf> =
         files.filter(|file| file.extension().is_some_and(|end| end == "c")).collect();
     files.sort();
+    // What the benches compare with is C as most is compiled, whatever cargo's profile would say.
+    let optimized = env::var("OPT_LEVEL").is_ok_and(|level| level != "0");
     cc::Build::new()
+        .opt_level(if optimized { 2 } else { 0 })
         .include("../../include")
         .include("c")
         .files(files)
