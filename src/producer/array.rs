@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::ptr;
 
 use super::tree::{Export, build, tree_struct};
-use super::walk::Node;
+use super::walk::described;
 use super::{ExportError, ExportErrorKind};
 use crate::device::{Device, SyncEvent};
 use crate::owned::{OwnedArray, OwnedDeviceArray};
@@ -180,23 +180,7 @@ impl ExportEvent {
     }
 }
 
-impl Node for &ArrayNode<'_> {
-    fn n_children(self) -> usize {
-        self.children.len()
-    }
-
-    fn has_dictionary(self) -> bool {
-        self.dictionary.is_some()
-    }
-
-    fn child(self, index: usize) -> Result<Self, ExportErrorKind> {
-        self.children.get(index).ok_or(ExportErrorKind::Children { found: self.children.len() })
-    }
-
-    fn dictionary(self) -> Result<Option<Self>, ExportErrorKind> {
-        Ok(self.dictionary)
-    }
-}
+described!(ArrayNode);
 
 impl Export for &ArrayNode<'_> {
     type Struct = ArrowArray;

@@ -5,7 +5,7 @@ use core::ptr;
 
 use super::array::count;
 use super::tree::{Export, build, tree_struct};
-use super::walk::Node;
+use super::walk::{Node, described};
 use super::{ExportError, ExportErrorKind};
 use crate::format::Format;
 use crate::owned::OwnedSchema;
@@ -222,23 +222,7 @@ impl<'a> SchemaNode<'a> {
     }
 }
 
-impl Node for &SchemaNode<'_> {
-    fn n_children(self) -> usize {
-        self.children.len()
-    }
-
-    fn has_dictionary(self) -> bool {
-        self.dictionary.is_some()
-    }
-
-    fn child(self, index: usize) -> Result<Self, ExportErrorKind> {
-        self.children.get(index).ok_or(ExportErrorKind::Children { found: self.children.len() })
-    }
-
-    fn dictionary(self) -> Result<Option<Self>, ExportErrorKind> {
-        Ok(self.dictionary)
-    }
-}
+described!(SchemaNode);
 
 impl Export for &SchemaNode<'_> {
     type Struct = ArrowSchema;

@@ -13,6 +13,32 @@ pub(super) trait Node: Copy {
     fn dictionary(self) -> Result<Option<Self>, ExportErrorKind>;
 }
 
+/// The descriptions that users write borrow their children and dictionary.
+macro_rules! described {
+    ($name:ident) => {
+        impl $crate::producer::walk::Node for &$name<'_> {
+            fn n_children(self) -> usize {
+                self.children.len()
+            }
+
+            fn has_dictionary(self) -> bool {
+                self.dictionary.is_some()
+            }
+
+            fn child(self, index: usize) -> Result<Self, $crate::producer::ExportErrorKind> {
+                self.children
+                    .get(index)
+                    .ok_or($crate::producer::ExportErrorKind::Children { found: self.children.len() })
+            }
+
+            fn dictionary(self) -> Result<Option<Self>, $crate::producer::ExportErrorKind> {
+                Ok(self.dictionary)
+            }
+        }
+    };
+}
+pub(super) use described;
+
 /// How a node hangs on its parent.
 #[derive(Clone, Copy)]
 pub(super) enum Link {
