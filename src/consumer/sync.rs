@@ -5,7 +5,7 @@ use core::fmt;
 use crate::device::{Device, SyncEvent, UnexpectedEvent};
 use crate::owned::{OwnedArray, OwnedDeviceArray};
 use crate::raw::ArrowDeviceArray;
-use crate::view::{ArrayView, ViewError, take_node};
+use crate::view::{ArrayView, ViewError};
 
 /// Who may touch the buffers of a [`ReadyDeviceArray`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -162,10 +162,9 @@ impl ReadyDeviceArray {
     ///
     /// As [`ArrayView::child`]; nothing was moved then. A child can be moved out once.
     pub fn take_child(&mut self, index: usize) -> Result<Self, ViewError> {
-        let child = self.view()?.child_ptr(index)?;
-        // SAFETY: a child of the tree that `self` owns, and `&mut` means that nothing else uses it.
-        let child = unsafe { take_node("child", child) }?;
-        Ok(self.beside(child))
+        let view = self.view()?;
+        // SAFETY: `self` owns the tree, and `&mut` means that nothing else uses it.
+        unsafe { view.take_child(index) }.map(|child| self.beside(child))
     }
 
     /// Moves the dictionary out (B5), as [`take_child`](Self::take_child) does a child; `None` if there is none.
@@ -174,13 +173,10 @@ impl ReadyDeviceArray {
     ///
     /// [`ViewError::Released`] if the dictionary was moved out before.
     pub fn take_dictionary(&mut self) -> Result<Option<Self>, ViewError> {
-        let dictionary = self.view()?.as_raw().dictionary;
-        if dictionary.is_null() {
-            return Ok(None);
-        }
-        // SAFETY: the dictionary of the tree that `self` owns; `&mut` means that nothing else uses it.
-        let dictionary = unsafe { take_node("dictionary", dictionary) }?;
-        Ok(Some(self.beside(dictionary)))
+        let view = self.view()?;
+        // SAFETY: `self` owns the tree, and `&mut` means that nothing else uses it.
+        let dictionary = unsafe { view.take_dictionary() }?;
+        Ok(dictionary.map(|dictionary| self.beside(dictionary)))
     }
 
     /// A node that was moved out of `self`.

@@ -216,7 +216,7 @@ where
     let mut stream = DeviceArrayStreamReader::new(stream);
     let schema = stream.schema()?;
     let arrow_schema = Arc::new(checked(&schema).and_then(TryInto::try_into).map_err(ImportError::Arrow)?);
-    let batches = stream.map(move |array| {
+    let mut batches = Some(stream.map(move |array| {
         let array = array.map_err(|error| ArrowError::from_external_error(Box::new(error)))?;
         let array = array.synchronize(&waiter).map_err(|error| invalid(&error.to_string()))?;
         // SAFETY: the caller of `import_reader` promised that the arrays are of the stream's schema.
@@ -224,31 +224,16 @@ where
             ImportError::Arrow(error) => error,
             other => invalid(&other.to_string()),
         })
-    });
-    Ok(RecordBatchIterator::new(Fused::new(batches), arrow_schema))
-}
-
-/// Ends with the first error.
-struct Fused<I> {
-    items: Option<I>,
-}
-
-impl<I: Iterator<Item = Result<T, E>>, T, E> Fused<I> {
-    const fn new(items: I) -> Self {
-        Self { items: Some(items) }
-    }
-}
-
-impl<I: Iterator<Item = Result<T, E>>, T, E> Iterator for Fused<I> {
-    type Item = Result<T, E>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let item = self.items.as_mut()?.next();
-        if !matches!(item, Some(Ok(_))) {
-            self.items = None;
+    }));
+    // The first error ends it, one of the import too, of which the stream knows nothing.
+    let until_error = core::iter::from_fn(move || {
+        let batch = batches.as_mut()?.next();
+        if !matches!(batch, Some(Ok(_))) {
+            batches = None;
         }
-        item
-    }
+        batch
+    });
+    Ok(RecordBatchIterator::new(until_error, arrow_schema))
 }
 
 /// Why something could not be imported.

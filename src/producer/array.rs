@@ -74,7 +74,7 @@ union Handle {
 struct KeepWithEvent<K> {
     /// First, so that a pointer to this is one to the handle, whichever it is.
     handle: Handle,
-    _keep: K,
+    keep: K,
 }
 
 // SAFETY: the handle is plain data that nothing here acts on, and `K` can be sent.
@@ -132,9 +132,9 @@ impl ArrayNode<'_> {
             Ok(handle) => handle,
             Err(kind) => return Err(ExportError { keep, kind }),
         };
-        let (array, kept) = match build(self, KeepWithEvent { handle, _keep: keep }) {
+        let (array, kept) = match build(self, KeepWithEvent { handle, keep }) {
             Ok(built) => built,
-            Err(ExportError { keep, kind }) => return Err(ExportError { keep: keep._keep, kind }),
+            Err(ExportError { keep, kind }) => return Err(ExportError { keep: keep.keep, kind }),
         };
         let raw = ArrowDeviceArray {
             array,

@@ -141,7 +141,7 @@ unsafe fn pointers<'a, P>(field: &'static str, items: *const P, count: usize) ->
 /// # Safety
 ///
 /// - `node` is null, or a node of a live tree that the caller owns alone.
-pub(crate) unsafe fn take_node<T: Release>(field: &'static str, node: *mut T) -> Result<Owned<T>, ViewError> {
+unsafe fn take_node<T: Release>(field: &'static str, node: *mut T) -> Result<Owned<T>, ViewError> {
     // SAFETY: as the caller promises; moving a node out makes the caller its only owner, and its parent's release
     // skips it.
     unsafe { Owned::take(node) }.map_err(|error| match error {
@@ -171,7 +171,7 @@ macro_rules! tree {
                 self.children.len()
             }
 
-            pub(crate) fn child_ptr(&self, index: usize) -> Result<*mut $raw, ViewError> {
+            fn child_ptr(&self, index: usize) -> Result<*mut $raw, ViewError> {
                 at("children", self.children, index)
             }
 
@@ -205,6 +205,31 @@ macro_rules! tree {
                 // SAFETY: the promise to `from_raw` includes the dictionary.
                 dictionary.map(|dictionary| unsafe { Self::from_raw(dictionary) }).transpose()
             }
+
+            /// Moves a child out (B5).
+            ///
+            /// # Safety
+            ///
+            /// - The caller owns the tree, and nothing else uses the child.
+            pub(crate) unsafe fn take_child(&self, index: usize) -> Result<Owned<$raw>, ViewError> {
+                let child = self.child_ptr(index)?;
+                // SAFETY: a child of a live struct, which is the caller's alone.
+                unsafe { take_node("child", child) }
+            }
+
+            /// Moves the dictionary out (B5), if there is one.
+            ///
+            /// # Safety
+            ///
+            /// - The caller owns the tree, and nothing else uses the dictionary.
+            pub(crate) unsafe fn take_dictionary(&self) -> Result<Option<Owned<$raw>>, ViewError> {
+                let dictionary = self.raw.dictionary;
+                if dictionary.is_null() {
+                    return Ok(None);
+                }
+                // SAFETY: the dictionary of a live struct, which is the caller's alone.
+                unsafe { take_node("dictionary", dictionary) }.map(Some)
+            }
         }
 
         impl Owned<$raw> {
@@ -226,9 +251,9 @@ macro_rules! tree {
             #[doc = concat!("As [`", stringify!($view), "::child`]; nothing was moved then.")]
             /// A child can be moved out once.
             pub fn take_child(&mut self, index: usize) -> Result<Self, ViewError> {
-                let child = self.view()?.child_ptr(index)?;
-                // SAFETY: a child of the tree that `self` owns, and `&mut` means that nothing else uses it.
-                unsafe { take_node("child", child) }
+                let view = self.view()?;
+                // SAFETY: `self` owns the tree, and `&mut` means that nothing else uses it.
+                unsafe { view.take_child(index) }
             }
 
             /// Moves the dictionary out (B5), or gives `None` if there is no dictionary encoding.
@@ -237,12 +262,9 @@ macro_rules! tree {
             ///
             /// [`ViewError::Released`] if `self` is, or if the dictionary was moved out before.
             pub fn take_dictionary(&mut self) -> Result<Option<Self>, ViewError> {
-                let dictionary = self.view()?.raw.dictionary;
-                if dictionary.is_null() {
-                    return Ok(None);
-                }
-                // SAFETY: the dictionary of the tree that `self` owns; `&mut` means that nothing else uses it.
-                unsafe { take_node("dictionary", dictionary) }.map(Some)
+                let view = self.view()?;
+                // SAFETY: `self` owns the tree, and `&mut` means that nothing else uses it.
+                unsafe { view.take_dictionary() }
             }
         }
     };
