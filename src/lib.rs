@@ -47,6 +47,8 @@ extern crate alloc;
 extern crate std;
 
 mod consumer;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod device;
 pub mod errno;
 pub mod format;

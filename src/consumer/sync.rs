@@ -1,5 +1,6 @@
 //! The rule that a consumer waits before it touches the buffers (D5), as types.
 
+use alloc::sync::Arc;
 use core::fmt;
 
 use crate::device::{Device, SyncEvent, UnexpectedEvent};
@@ -19,7 +20,7 @@ pub enum Readiness {
 
 /// Waits for sync events of some kind, or makes a queue of its device wait for them.
 ///
-/// Implemented by [`NoWait`], by references to waiters, and by the user of any runtime that this crate does not know.
+/// Implemented by [`NoWait`], by references to waiters and `Arc`s of them, and by the user of any runtime that this crate does not know.
 ///
 /// # Safety
 ///
@@ -42,6 +43,15 @@ pub unsafe trait EventWaiter {
 
 // SAFETY: it is the waiter's own answer.
 unsafe impl<W: EventWaiter + ?Sized> EventWaiter for &W {
+    type Error = W::Error;
+
+    fn wait(&self, device: Device, event: SyncEvent<'_>) -> Result<Readiness, W::Error> {
+        (**self).wait(device, event)
+    }
+}
+
+// SAFETY: it is the waiter's own answer.
+unsafe impl<W: EventWaiter + ?Sized> EventWaiter for Arc<W> {
     type Error = W::Error;
 
     fn wait(&self, device: Device, event: SyncEvent<'_>) -> Result<Readiness, W::Error> {
