@@ -51,17 +51,18 @@ pub fn load_stub() -> bool {
 }
 
 fn functions() -> Option<&'static Functions> {
-    static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
-    FUNCTIONS
+    /// With the library that they are in, which stays loaded with them.
+    static FUNCTIONS: OnceLock<Option<(Functions, Library)>> = OnceLock::new();
+    let loaded = FUNCTIONS
         .get_or_init(|| {
-            let library: &'static Library = Box::leak(Box::new(load(option_env!("CUDA_DRIVER"))?));
+            let library = load(option_env!("CUDA_DRIVER"))?;
             macro_rules! functions {
                 ($($field:ident),+) => { Functions { $(
-                    // SAFETY: the function has this type, and the library is never unloaded.
+                    // SAFETY: the function has this type, and the library is kept beside it.
                     $field: *unsafe { library.get(concat!("test_", stringify!($field))) }.expect("the driver's function"),
                 )+ } };
             }
-            Some(functions!(
+            let functions = functions!(
                 calls,
                 all_calls,
                 fail,
@@ -73,9 +74,11 @@ fn functions() -> Option<&'static Functions> {
                 depth,
                 slow_fill,
                 delay
-            ))
+            );
+            Some((functions, library))
         })
-        .as_ref()
+        .as_ref();
+    loaded.map(|(functions, _)| functions)
 }
 
 /// The driver, for one test at a time: its counts and failures are the process's.

@@ -345,17 +345,20 @@ fn raw_streams_and_names_of_streams() {
     let Some(driver) = Driver::load() else { return };
     let two = Two::new();
     let context = Arc::clone(two.consumer.context());
-    for handle in [0_usize, 1, 2, two.consumer.cu_stream().addr()] {
-        let stream: *mut c_void = ptr::with_exposed_provenance_mut(handle);
+    let default = context.default_stream();
+    for (handle, same) in [
+        (0, &default),
+        (1, &default),
+        (2, &context.per_thread_stream()),
+        (two.consumer.cu_stream().addr(), &two.consumer),
+    ] {
         let array = two.array(&driver, ArrowDeviceType::CUDA);
         context.bind_to_thread().expect("the context");
         // SAFETY: names of streams, or one that lives as long as `two`.
-        let waiter = unsafe { RawStream::new(stream) };
+        let waiter = unsafe { RawStream::new(ptr::with_exposed_provenance_mut(handle)) };
         let array = array.synchronize(&waiter).expect("ready");
         assert_eq!(array.readiness(), Readiness::Queued);
-        // SAFETY: as above; of the same context.
-        let borrowed = unsafe { context.wrap_borrowed_stream(stream.cast()) };
-        assert_eq!(read(&borrowed, &array), [AFTER; LEN], "stream {handle}");
+        assert_eq!(read(same, &array), [AFTER; LEN], "stream {handle}");
     }
     // On a thread without a context a name means nothing, unless its context is given.
     let arrays = [two.array(&driver, ArrowDeviceType::CUDA), two.array(&driver, ArrowDeviceType::CUDA)];
