@@ -31,6 +31,8 @@ export CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=never CARGO_NET_RETRY=5
 unset CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_ENCODED_RUSTFLAGS RUSTFLAGS RUSTDOCFLAGS RUSTC RUSTDOC RUSTC_WRAPPER
 unset RUSTC_BOOTSTRAP CC CXX CFLAGS CXXFLAGS CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH
 unset ARROW_DEVICE_ABI_HEADER ARROW_DEVICE_ABI_INCLUDE_PATHS
+# Steps that enable every feature need a CUDA version from somewhere; the tests of CUDA have the same one by a feature.
+export CUDARC_CUDA_VERSION=12000
 
 # The package, where a bare cargo command would take the benches along and build what they are measured against.
 CRATE=(-p arrow-device-abi)
@@ -204,6 +206,17 @@ finish() {
     fi
     table "$GROUP" || failed=1
     exit "$failed"
+}
+
+# A copy of the working tree in DIR, for steps that change a requirement in Cargo.toml: a lock file alone cannot hold the
+# tests' own requirements down.
+copy_of_the_tree() { # DIR
+    rm -rf "$1"
+    mkdir -p "$1"
+    # Less what is deleted and not committed yet, which git lists all the same.
+    git ls-files --cached --others --exclude-standard | while read -r file; do
+        [ ! -e "$file" ] || printf '%s\0' "$file"
+    done | xargs -0 cp --parents -t "$1"
 }
 
 # Arguments of `cargo test` for what is worth running under a checker: the library and the tests in tests/, less those

@@ -32,10 +32,7 @@ fn library(folder: &str, arguments: &[&str]) {
         .collect();
     sources.sort();
 
-    // Not for a sanitizer, even if the tests are: a library that is loaded finds no run-time library in the executable.
-    // What the driver allocates, locks and copies the sanitizers see all the same, by the C library's functions.
     let mut compiler = cc::Build::new()
-        .flag("-fno-sanitize=all")
         .std("gnu11")
         .pic(true)
         .debug(true)
@@ -44,7 +41,13 @@ fn library(folder: &str, arguments: &[&str]) {
         .warnings_into_errors(true)
         .get_compiler()
         .to_command();
-    compiler.args(["-shared", "-Wl,-soname,libcuda.so", "-o"]).arg(&library).args(&sources).args(arguments);
+    // Not for a sanitizer, even if the tests are: a library that is loaded finds no run-time library in the executable.
+    // What the driver allocates, locks and copies the sanitizers see all the same, by the C library's functions.
+    compiler
+        .args(["-fno-sanitize=all", "-shared", "-Wl,-soname,libcuda.so", "-o"])
+        .arg(&library)
+        .args(&sources)
+        .args(arguments);
     let status = compiler.status().expect("the C compiler starts");
     assert!(status.success(), "{compiler:?}");
     println!("cargo::rustc-env=CUDA_{}={}", folder.to_uppercase(), library.display());
