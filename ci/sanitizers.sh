@@ -20,6 +20,12 @@ with_sanitizer() { # address|thread CARGO-ARGUMENTS…
 address() { with_sanitizer address cargo test "${CRATE[@]}" --no-fail-fast --target $HOST "$@"; }
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:halt_on_error=1
 
+# PoCL's threads end with a signal stack of their own, which AddressSanitizer would take for its.
+address_opencl() {
+    ASAN_OPTIONS=$ASAN_OPTIONS:use_sigaltstack=0 \
+        with_sanitizer address cargo test -p arrow-device-abi-opencl-example --target $HOST
+}
+
 thread() { RUSTC=$RUST_STD/rustc with_sanitizer thread cargo test "${CRATE[@]}" --no-fail-fast -Zbuild-std --target $HOST "$@"; }
 export TSAN_OPTIONS=halt_on_error=1
 
@@ -67,6 +73,7 @@ miri() {
 
 step "AddressSanitizer: a leak is found" address_finds
 step "AddressSanitizer: the tests" address "${RUNTIME_TESTS[@]}"
+step --needs opencl "AddressSanitizer: OpenCL" address_opencl
 step --needs rust_std "ThreadSanitizer: a race is found" thread_finds
 step --needs rust_std "ThreadSanitizer: the tests" thread_tests
 step "Miri: the tests" miri
