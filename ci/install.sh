@@ -5,7 +5,7 @@
 # interrupted one left is thrown away and a finished one is used again.
 
 # In the order in which they are wanted.
-TOOLS=(libclang multilib valgrind python nanoarrow_c cargo_hack rust_msrv rust_std)
+TOOLS=(libclang multilib valgrind opencl python nanoarrow_c cargo_hack rust_msrv rust_std)
 
 # The compiler that `rust-version` in Cargo.toml promises; Debian bookworm has just this one.
 MSRV=1.85
@@ -18,6 +18,7 @@ PYTHON=$VENV/bin/python
 # Has nanoarrow/nanoarrow.h, nanoarrow/nanoarrow_device.h and the C files beside them.
 NANOARROW=$CI_DIR/nanoarrow
 export PATH=$CI_DIR/cargo/bin:$PATH
+export POCL_CACHE_DIR=$CI_DIR/pocl-cache
 export ZIG_GLOBAL_CACHE_DIR=$CI_DIR/zig-cache ZIG_LOCAL_CACHE_DIR=$CI_DIR/zig-cache
 
 # The folder of Arrow C++'s headers that the pyarrow wheel carries.
@@ -71,6 +72,10 @@ install_multilib() { apt_install gcc-multilib g++-multilib; }
 
 have_valgrind() { valgrind --version >/dev/null; }
 install_valgrind() { apt_install valgrind libc6-dbg; }
+
+# An OpenCL device on the CPU, and the loader that finds it.
+have_opencl() { compgen -G '/etc/OpenCL/vendors/pocl*.icd' >/dev/null && ldconfig -p | grep -q 'libOpenCL\.so\.1'; }
+install_opencl() { apt_install pocl-opencl-icd ocl-icd-libopencl1; }
 
 # ---- Python packages
 

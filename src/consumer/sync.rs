@@ -15,6 +15,10 @@ pub enum Readiness {
     /// Everybody: the work that writes the buffers is done.
     Complete,
     /// Only work that is queued behind the wait, on the queue that the waiter put it on: the host did not wait.
+    ///
+    /// Keep the array until that work is done: the wait needs its event no more, but the work needs its memory. If what
+    /// writes the buffers fails meanwhile, that work may run all the same: the event is still in the array, to be
+    /// [synchronized](OwnedDeviceArray::synchronize) again by the host, or the runtime reports it in its own way.
     Queued,
 }
 
@@ -25,8 +29,10 @@ pub enum Readiness {
 /// # Safety
 ///
 /// Safe code gets at the buffers because of what [`wait`](Self::wait) returns, so:
-/// - it returns [`Readiness::Complete`] only once the event has fired;
-/// - it returns [`Readiness::Queued`] only once a wait for the event stands in a queue, for work that comes after it;
+/// - it returns [`Readiness::Complete`] only once the event has fired, and what was written before it is visible: in some
+///   runtimes, OpenCL for one, a wait makes it so and asking for the event's status does not;
+/// - it returns [`Readiness::Queued`] only once a wait for the event stands in a queue, before all work that comes later;
+/// - it returns an error for work that failed, if the runtime tells;
 /// - it returns an error for every kind of event that it does not know, and does not dereference that;
 /// - it does not destroy the event, nor keep the pointer.
 pub unsafe trait EventWaiter {

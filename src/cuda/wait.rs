@@ -31,9 +31,10 @@ fn handle(device: Device, event: SyncEvent<'_>) -> Result<CUevent, CudaError> {
 
 /// Makes the stream wait on the device; the host goes on.
 ///
-/// The answer is [`Readiness::Queued`]: the buffers are for work that is queued on this stream from now on. The array may
-/// be released right after: the driver keeps what a queued wait needs of an event that is destroyed. Event and stream may
-/// be of different contexts and devices (C13).
+/// The answer is [`Readiness::Queued`]: the buffers are for work that is queued on this stream from now on. As far as the
+/// wait goes the array may be released right after: the driver keeps what a queued wait needs of an event that is
+/// destroyed. The memory is another matter, so keep the array while it is read: [`InUse`](super::InUse). Event and
+/// stream may be of different contexts and devices (C13).
 // SAFETY: `Queued` comes after `cuStreamWaitEvent` has put the wait into the stream. Other kinds of events are refused
 // unread, and the event is neither destroyed nor kept.
 unsafe impl EventWaiter for CudaStream {

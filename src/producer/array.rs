@@ -47,6 +47,8 @@ pub struct ArrayNode<'a> {
 ///
 /// The handle is put into the exported tree's own memory, where `sync_event` points to it until the last node is
 /// released (D11, C1). The event itself belongs to the keep-alive: destroy it when that is dropped, not before.
+///
+/// The event has to fire without further doing: where the runtime may hold work back, as OpenCL does, flush first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExportEvent {
