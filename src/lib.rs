@@ -7,6 +7,7 @@
 //! | owning, moving, releasing them | [`Owned`], [`OwnedSchema`], [`OwnedArray`], [`OwnedArrayStream`], [`OwnedDeviceArray`], [`OwnedDeviceArrayStream`] |
 //! | reading them | [`SchemaView`], [`ArrayView`], [`Metadata`], [`format`] |
 //! | devices and events | [`Device`], [`SyncEvent`], [`EventWaiter`], [`ReadyDeviceArray`] |
+//! | CUDA's events, with feature `cuda` | `cuda` |
 //! | draining a stream | [`StreamReader`], [`StreamError`] |
 //! | making them | [`ArrayNode`], [`SchemaNode`], [`OwnedArrayStream::from_iter`], [`OwnedDeviceArrayStream::from_iter`], [`StreamFailure`] |
 //! | DLPack's devices | [`Device::from_dlpack`], [`Device::to_dlpack`] |

@@ -159,7 +159,7 @@ fn tree(stream: &Arc<CudaStream>, witness: Witness) -> OwnedDeviceArray {
     unsafe { CudaExport::new(stream).export(&node, witness) }.expect("an array")
 }
 
-/// D3, D11, C14: event and owner go with the last node, on whatever thread, with the event's context current, and the
+/// D3, D11, C13, C14: the event is made in its stream's context, whichever is current; event and owner go with the last node, on whatever thread, with the event's context current, and the
 /// thread's own context is current before and after.
 #[test]
 fn the_last_node_takes_the_event_with_it() {

@@ -162,7 +162,7 @@ fn a_null_event_needs_no_driver() {
     }
 }
 
-/// C1: a null handle behind a pointer, an event where there can be none, and another runtime's event are three errors,
+/// C1, D9: a null handle behind a pointer, an event where there can be none, and another runtime's event are three errors,
 /// each with the array in it, and the driver is not called.
 #[test]
 fn events_that_are_none() {
