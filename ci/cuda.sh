@@ -11,6 +11,9 @@ group cuda
 TESTS=(-p arrow-device-abi-cuda-tests --features cuda)
 # Here as a user has it: the version comes from a feature of cudarc.
 unset CUDARC_CUDA_VERSION
+# As ci/cuda_peer.sh leaves it; without it the tests that need it say that they are skipped.
+NANOARROW_CUDA=$CI_DIR/cuda_peer/libnanoarrow_cuda.so
+[ ! -e "$NANOARROW_CUDA" ] || export NANOARROW_CUDA
 
 highest() {
     cargo test "${TESTS[@]}" --no-fail-fast || return

@@ -5,11 +5,13 @@
 # interrupted one left is thrown away and a finished one is used again.
 
 # In the order in which they are wanted.
-TOOLS=(libclang multilib valgrind opencl python nanoarrow_c cargo_hack rust_msrv rust_std)
+TOOLS=(libclang multilib valgrind opencl python nanoarrow_c cuda_header cargo_hack rust_msrv rust_std)
 
 # The compiler that `rust-version` in Cargo.toml promises; Debian bookworm has just this one.
 MSRV=1.85
 CARGO_HACK_VERSION=0.6.46
+# Of PyPI's nvidia-cuda-runtime-cu12, which carries the driver's header.
+CUDA_HEADER_VERSION=12.9.79
 
 RUST_MSRV=$CI_DIR/rust-msrv
 RUST_STD=$CI_DIR/rust-std
@@ -17,6 +19,8 @@ VENV=$CI_DIR/venv
 PYTHON=$VENV/bin/python
 # Has nanoarrow/nanoarrow.h, nanoarrow/nanoarrow_device.h and the C files beside them.
 NANOARROW=$CI_DIR/nanoarrow
+# Has cuda.h.
+CUDA_HEADER=$CI_DIR/cuda-header
 export PATH=$CI_DIR/cargo/bin:$PATH
 export POCL_CACHE_DIR=$CI_DIR/pocl-cache
 export ZIG_GLOBAL_CACHE_DIR=$CI_DIR/zig-cache ZIG_LOCAL_CACHE_DIR=$CI_DIR/zig-cache
@@ -126,6 +130,21 @@ BACKEND
     ! grep -n @ "$NANOARROW/nanoarrow/nanoarrow_config.h" || return
     rm -rf "$part"
     stamp nanoarrow_c "$version"
+}
+
+# Not into the environment, where the libraries beside the header would be found too.
+have_cuda_header() { stamped cuda_header "$CUDA_HEADER_VERSION"; }
+install_cuda_header() {
+    local part=$CI_DIR/cuda-header.part
+    have_python || return
+    unstamp cuda_header
+    rm -rf "$part" "$CUDA_HEADER"
+    "$PYTHON" -m pip download --quiet --disable-pip-version-check --retries 5 --no-deps --only-binary :all: -d "$part" \
+        "nvidia-cuda-runtime-cu12==$CUDA_HEADER_VERSION" || return
+    "$PYTHON" -m zipfile -e "$part"/*.whl "$part" || return
+    mv "$part/nvidia/cuda_runtime/include" "$CUDA_HEADER" || return
+    rm -rf "$part"
+    stamp cuda_header "$CUDA_HEADER_VERSION"
 }
 
 # ---- cargo subcommands

@@ -23,7 +23,7 @@ CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   return SUCCESS;
 }
 
-/* No attribute is there: cudarc then allocates and frees without streams. */
+/* No attribute is there: cudarc then allocates and frees without streams. nanoarrow does not ask. */
 CUresult cuDeviceGetAttribute(int* value, int attribute, CUdevice device) {
   ENTER();
   (void)attribute;

@@ -94,6 +94,8 @@ struct memory {
   struct context* context;
   void* base;
   size_t bytes;
+  /* Allocated in the order of a stream. */
+  bool in_order;
 };
 
 /* One lock for everything but the work itself, and one condition that says that something changed. */

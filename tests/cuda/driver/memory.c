@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static CUresult allocate(struct context* context, void** base, size_t bytes) {
+static CUresult allocate(struct context* context, void** base, size_t bytes, bool in_order) {
   if (bytes == 0) return INVALID_VALUE;
   struct memory* memory = calloc(1, sizeof *memory);
   memory->context = context;
   memory->bytes = bytes;
+  memory->in_order = in_order;
   if (posix_memalign(&memory->base, 256, bytes) != 0) {
     free(memory);
     return OUT_OF_MEMORY;
@@ -22,49 +23,67 @@ static CUresult allocate(struct context* context, void** base, size_t bytes) {
   return SUCCESS;
 }
 
+/* With driver_lock held. */
+static struct memory* find_memory(const void* base) {
+  struct object* object = objects(MEMORY);
+  while (object != NULL && ((struct memory*)object)->base != base) object = object->next;
+  return (struct memory*)object;
+}
+
 static CUresult release(void* base) {
-  CUresult result = INVALID_VALUE;
   pthread_mutex_lock(&driver_lock);
-  for (struct object* object = objects(MEMORY); object != NULL; object = object->next) {
-    struct memory* memory = (struct memory*)object;
-    if (memory->base != base) continue;
-    disown(object);
+  struct memory* memory = find_memory(base);
+  if (memory != NULL) {
+    disown(&memory->object);
     memset(base, 0xDD, memory->bytes);
     free(base);
     free(memory);
-    result = SUCCESS;
-    break;
   }
   pthread_mutex_unlock(&driver_lock);
-  return result;
+  return memory == NULL ? INVALID_VALUE : SUCCESS;
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* pointer, size_t bytes) {
   ENTER_CONTEXT(context);
   void* base = NULL;
-  CUresult result = allocate(context, &base, bytes);
+  CUresult result = allocate(context, &base, bytes, false);
   *pointer = (CUdeviceptr)(uintptr_t)base;
   return result;
 }
 
-/* Waits for the whole context, as a real driver may. */
-CUresult cuMemFree_v2(CUdeviceptr pointer) {
+/* Memory in the order of a stream. It is there at once, which no right program can tell. */
+CUresult cuMemAllocAsync(CUdeviceptr* pointer, size_t bytes, void* handle) {
   ENTER_CONTEXT(context);
   pthread_mutex_lock(&driver_lock);
-  drain_context(context);
+  struct stream* stream = find_stream(handle, context);
   pthread_mutex_unlock(&driver_lock);
-  return release((void*)(uintptr_t)pointer);
+  void* base = NULL;
+  CUresult result = stream == NULL ? INVALID_HANDLE : allocate(context, &base, bytes, true);
+  *pointer = (CUdeviceptr)(uintptr_t)base;
+  return result;
+}
+
+/* Waits for the whole context, as a real driver may; but takes memory in the order of a stream to be out of use, as a
+ * real one does. */
+CUresult cuMemFree_v2(CUdeviceptr pointer) {
+  ENTER_CONTEXT(context);
+  void* base = (void*)(uintptr_t)pointer;
+  pthread_mutex_lock(&driver_lock);
+  const struct memory* memory = find_memory(base);
+  if (memory == NULL || !memory->in_order) drain_context(context);
+  pthread_mutex_unlock(&driver_lock);
+  return release(base);
 }
 
 CUresult cuMemAllocHost_v2(void** pointer, size_t bytes) {
   ENTER_CONTEXT(context);
-  return allocate(context, pointer, bytes);
+  return allocate(context, pointer, bytes, false);
 }
 
 CUresult cuMemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
   ENTER_CONTEXT(context);
   (void)flags;
-  return allocate(context, pointer, bytes);
+  return allocate(context, pointer, bytes, false);
 }
 
 CUresult cuMemFreeHost(void* pointer) {

@@ -105,7 +105,8 @@ impl Driver {
         self.alive.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn all_alive(&self) -> [i64; 5] {
+    /// How many objects of each kind are alive.
+    pub fn all_alive(&self) -> [i64; 5] {
         [0, CONTEXTS, STREAMS, EVENTS, MEMORY].map(|kind| if kind == 0 { 0 } else { self.live(kind) })
     }
 

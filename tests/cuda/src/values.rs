@@ -19,17 +19,21 @@ pub fn pointer(memory: &CudaSlice<u8>) -> u64 {
 /// What a consumer's stream reads of buffer 1 of an array of bytes, once it comes to it.
 pub fn read(stream: &CudaStream, array: &ReadyDeviceArray) -> Vec<u8> {
     let view = array.view().expect("an array");
-    let buffer = view.buffers()[1];
-    let mut out = vec![0_u8; view.length()];
+    // SAFETY: the buffer is memory of the device, as long as the array.
+    unsafe { copy_out(stream, view.buffers()[1], view.length()) }
+}
+
+/// What a stream reads of memory, once it comes to it.
+///
+/// # Safety
+///
+/// - The memory is one that the driver copies from, and that long.
+pub unsafe fn copy_out(stream: &CudaStream, from: *const c_void, bytes: usize) -> Vec<u8> {
+    let mut out = vec![0_u8; bytes];
     stream.context().bind_to_thread().expect("the context");
-    // SAFETY: the buffer is memory of the device, as long as the array; `out` lives until the stream is synchronised.
+    // SAFETY: as the caller promises; `out` lives until the stream is synchronised.
     unsafe {
-        sys::cuMemcpyDtoHAsync_v2(
-            out.as_mut_ptr().cast(),
-            buffer.addr() as u64,
-            out.len(),
-            stream.cu_stream(),
-        )
+        sys::cuMemcpyDtoHAsync_v2(out.as_mut_ptr().cast(), from.addr() as u64, bytes, stream.cu_stream())
     }
     .result()
     .expect("the copy");
