@@ -57,6 +57,7 @@ mod producer;
 pub mod raw;
 mod stream_error;
 mod view;
+mod walk;
 
 pub use consumer::*;
 pub use device::{Device, EventPtr, NotInDlpack, SyncEvent, UnexpectedEvent};
