@@ -46,7 +46,9 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod bits;
 mod consumer;
+mod copy;
 mod device;
 pub mod errno;
 pub mod format;
@@ -60,6 +62,9 @@ mod view;
 mod walk;
 
 pub use consumer::*;
+pub use copy::{
+    BufferSizes, CopyError, CopyOptions, DeviceMemory, HostMemory, NotForTheHost, Offsets, Transfer,
+};
 pub use device::{Device, EventPtr, NotInDlpack, SyncEvent, UnexpectedEvent};
 pub use owned::{
     Owned, OwnedArray, OwnedArrayStream, OwnedDeviceArray, OwnedDeviceArrayStream, OwnedSchema, Release,

@@ -10,4 +10,5 @@ pub use stream::{ArrayStreamReader, DeviceArrayStreamReader, StreamReader, Strea
 pub use sync::{
     EventWaiter, NoWait, NoWaiter, NotHostReady, Readiness, ReadyDeviceArray, SyncError, SyncErrorKind,
 };
+pub(crate) use validate::{Depth, check, path, type_of};
 pub use validate::{Fault, Invalid, Limits};

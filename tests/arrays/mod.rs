@@ -3,6 +3,7 @@
 
 pub mod changes;
 pub mod contents;
+pub mod logical;
 
 use crate::export::{Bytes, Tree};
 

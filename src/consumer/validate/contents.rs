@@ -1,8 +1,8 @@
 //! What the buffers of one node hold.
 
-use super::bits::{Number, Validity};
 use super::structure::end;
 use super::{Fault, views};
+use crate::bits::{Number, Validity};
 use crate::format::{BufferKind, Format, UnionIds};
 use crate::view::{ArrayView, SchemaView};
 

@@ -28,7 +28,7 @@ impl Invalid {
         &self.fault
     }
 
-    pub(super) fn at(self, path: String) -> Self {
+    pub(crate) fn at(self, path: String) -> Self {
         Self { path, ..self }
     }
 }

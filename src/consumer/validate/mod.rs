@@ -1,6 +1,5 @@
 //! Checking a struct against its schema: its structure on any device, and its contents where the host can read them.
 
-mod bits;
 mod contents;
 mod error;
 mod node;
@@ -11,7 +10,9 @@ mod views;
 pub use error::{Fault, Invalid};
 
 use node::Pair;
+pub(crate) use node::path;
 use schema::CheckSchema;
+pub(crate) use schema::type_of;
 use structure::Check;
 
 use super::ReadyDeviceArray;
@@ -84,7 +85,7 @@ impl OwnedSchema {
 
 /// What is checked of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Depth {
+pub(crate) enum Depth {
     Structure,
     /// What the buffers hold too, which are in host memory and written.
     Contents,
@@ -95,7 +96,7 @@ enum Depth {
 /// - If `raw` is live, it obeys the C Data Interface as far as its pointers are concerned, and nobody changes or
 ///   releases any of it during the call.
 /// - For [`Depth::Contents`] its buffers are in memory that the host can read, and nothing writes to them any more.
-unsafe fn check(
+pub(crate) unsafe fn check(
     raw: &ArrowArray,
     schema: SchemaView<'_>,
     limits: &Limits,

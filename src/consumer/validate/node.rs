@@ -87,7 +87,7 @@ fn root_name(root: Option<SchemaView<'_>>) -> String {
 
 /// The way to the node where a check failed.
 #[cold]
-pub(super) fn path<'a>(root: SchemaView<'a>, way: impl Iterator<Item = (SchemaView<'a>, Link)>) -> String {
+pub(crate) fn path<'a>(root: SchemaView<'a>, way: impl Iterator<Item = (SchemaView<'a>, Link)>) -> String {
     let mut path = root_name(Some(root));
     for (parent, link) in way {
         // Writing into a string cannot fail.

@@ -34,7 +34,7 @@ impl Budget {
 }
 
 /// The type of a schema's node, if it is one: known, with as many children, and of such types, as it has to have.
-pub(super) fn type_of(schema: SchemaView<'_>) -> Result<Format<'_>, Fault> {
+pub(crate) fn type_of(schema: SchemaView<'_>) -> Result<Format<'_>, Fault> {
     let format = parse(schema)?;
     let (found, wanted) = (schema.n_children(), format.children());
     if !wanted.allows(found) {

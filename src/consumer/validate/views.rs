@@ -1,9 +1,9 @@
 //! Views of strings and binary values.
 
 use super::Fault;
-use super::bits::{Number, Validity};
 use super::contents::{Contents, between};
 use super::structure::end;
+use crate::bits::{Number, Validity};
 
 /// A view as it stands in its buffer: a size, then the value itself if it is short, else its first four bytes, the index
 /// of a data buffer, and where it begins there.

@@ -2,18 +2,18 @@
 
 /// The validity of an array's elements.
 #[derive(Clone, Copy)]
-pub(super) struct Validity<'a> {
+pub(crate) struct Validity<'a> {
     /// `None` if there is no bitmap: all are valid.
     bits: Option<&'a [u8]>,
     offset: usize,
 }
 
 impl<'a> Validity<'a> {
-    pub(super) const fn new(bits: Option<&'a [u8]>, offset: usize) -> Self {
+    pub(crate) const fn new(bits: Option<&'a [u8]>, offset: usize) -> Self {
         Self { bits, offset }
     }
 
-    pub(super) fn is_valid(self, element: usize) -> bool {
+    pub(crate) fn is_valid(self, element: usize) -> bool {
         let Some(bits) = self.bits else {
             return true;
         };
@@ -22,7 +22,7 @@ impl<'a> Validity<'a> {
     }
 
     /// How many of the first `length` elements are null.
-    pub(super) fn nulls(self, length: usize) -> usize {
+    pub(crate) fn nulls(self, length: usize) -> usize {
         self.bits.map_or(0, |bits| length.saturating_sub(count_ones(bits, self.offset, length)))
     }
 }
@@ -49,6 +49,9 @@ pub(crate) trait Number: Copy + Into<i128> {
     /// Reads one from as many bytes as it has.
     fn read(bytes: &[u8]) -> Option<Self>;
 
+    /// Writes it into as many bytes as it has.
+    fn write(self, bytes: &mut [u8]);
+
     /// All of a buffer's.
     fn all(bytes: &[u8]) -> impl ExactSizeIterator<Item = Self> {
         // Chunks of this size can be read.
@@ -67,6 +70,12 @@ macro_rules! numbers {
             #[inline]
             fn read(bytes: &[u8]) -> Option<Self> {
                 bytes.try_into().ok().map(Self::from_ne_bytes)
+            }
+
+            fn write(self, bytes: &mut [u8]) {
+                if let Some(bytes) = bytes.first_chunk_mut() {
+                    *bytes = self.to_ne_bytes();
+                }
             }
         }
     )+ };
