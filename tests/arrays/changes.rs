@@ -93,12 +93,14 @@ pub fn changed(rng: &mut Rng, change: Option<Change>) -> Option<Changed> {
     done.then_some(Changed { tree, schema, array })
 }
 
-/// The schema of the tree. Entries and keys of maps are not nullable, which Arrow C++ insists on.
+/// The schema of the tree. All fields have a name, and entries and keys of maps are not nullable: Arrow C++ insists on
+/// both.
 pub fn typed(tree: &Tree) -> OwnedSchema {
     let mut schema = tree.schema();
     for node in schema_nodes(schema.as_mut_ptr()) {
         // SAFETY: a node of a live schema that nobody else looks at, and a map has these children.
         unsafe {
+            (*node).name = c"field".as_ptr();
             if core::ffi::CStr::from_ptr((*node).format) == c"+m" {
                 let entries = *(*node).children;
                 (*entries).flags = 0;

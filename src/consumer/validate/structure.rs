@@ -155,7 +155,9 @@ fn rule(array: ArrayView<'_>, format: &Format<'_>, place: Place) -> Result<Rule,
         }
         Format::Map => Rule::Map,
         Format::RunEndEncoded => {
-            Rule::Runs { end: end(array), runs: array.child(0).map_err(Fault::Array)?.length() }
+            // Without elements no run is looked for.
+            let end = if array.length() == 0 { 0 } else { end(array) };
+            Rule::Runs { end, runs: array.child(0).map_err(Fault::Array)?.length() }
         }
         _ => Rule::None,
     })

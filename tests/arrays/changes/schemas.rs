@@ -5,7 +5,7 @@ use core::ptr;
 
 use arrow_device_abi::raw::ArrowSchema;
 
-use super::Breaks::Schema;
+use super::Breaks::{Nothing, Schema};
 use super::{Apply, Change};
 
 const fn schema(name: &'static str, when: fn(&ArrowSchema) -> bool, then: fn(&mut ArrowSchema)) -> Change {
@@ -13,6 +13,10 @@ const fn schema(name: &'static str, when: fn(&ArrowSchema) -> bool, then: fn(&mu
 }
 
 pub const ALL: &[Change] = &[
+    Change {
+        breaks: Nothing,
+        ..schema("fields without a name", has_children, |raw| child(raw).name = ptr::null())
+    },
     schema("a format that nobody knows", any, |raw| set(raw, c"?")),
     schema("an empty format", any, |raw| set(raw, c"")),
     schema("a unit of no type", any, |raw| set(raw, c"ttx")),

@@ -41,7 +41,7 @@ pub const ALL: &[Change] = &[
         shorten(values, ends.length - 1)
     }),
     tree("no runs", Structure, |tree, _| {
-        (tree.format == "+r" && tree.offset + tree.length > 0).then_some(())?;
+        (tree.format == "+r" && has_elements(tree)).then_some(())?;
         shorten(&mut tree.children[0], 0)
     }),
     tree("nulls in run ends", Structure, |tree, _| {
@@ -178,6 +178,7 @@ pub const ALL: &[Change] = &[
         (ends.length >= 1).then(|| poke(&mut ends.buffers[1], width, 0, 0))
     }),
     tree("runs that end too early", Contents, |tree, _| {
+        has_elements(tree).then_some(())?;
         let wanted = i128::from(tree.offset + tree.length) - 1;
         let (ends, width) = run_ends(tree)?;
         let last = (ends.length as usize).checked_sub(1)?;
