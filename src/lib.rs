@@ -47,7 +47,9 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod bits;
 mod consumer;
+mod copy;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod device;
@@ -60,8 +62,12 @@ mod producer;
 pub mod raw;
 mod stream_error;
 mod view;
+mod walk;
 
 pub use consumer::*;
+pub use copy::{
+    BufferSizes, CopyError, CopyOptions, DeviceMemory, HostMemory, NotForTheHost, Offsets, Transfer,
+};
 pub use device::{Device, EventPtr, NotInDlpack, SyncEvent, UnexpectedEvent};
 pub use owned::{
     Owned, OwnedArray, OwnedArrayStream, OwnedDeviceArray, OwnedDeviceArrayStream, OwnedSchema, Release,

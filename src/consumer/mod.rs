@@ -1,9 +1,14 @@
 //! The receiving wing: waiting for device arrays and draining streams.
 
+mod checked;
 mod stream;
 mod sync;
+mod validate;
 
+pub use checked::{CheckedReader, CheckedStreamError};
 pub use stream::{ArrayStreamReader, DeviceArrayStreamReader, StreamReader, StreamStruct};
 pub use sync::{
     EventWaiter, NoWait, NoWaiter, NotHostReady, Readiness, ReadyDeviceArray, SyncError, SyncErrorKind,
 };
+pub(crate) use validate::{Depth, check, path, type_of};
+pub use validate::{Fault, Invalid, Limits};

@@ -5,11 +5,13 @@ use core::ffi::{CStr, c_char, c_int};
 use core::fmt;
 use core::iter::FusedIterator;
 
+use super::{Invalid, Limits};
 use crate::owned::{Owned, OwnedSchema, Release};
 use crate::raw::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowDeviceType, ArrowSchema,
 };
 use crate::stream_error::StreamError;
+use crate::view::SchemaView;
 
 mod sealed {
     pub trait Sealed {}
@@ -33,6 +35,8 @@ pub trait StreamStruct: Release + sealed::Sealed {
     /// What the stream itself promises of every array (S1).
     #[doc(hidden)]
     fn check(&self, array: &Self::Array) -> Result<(), StreamError>;
+    #[doc(hidden)]
+    fn validate(array: &Owned<Self::Array>, schema: SchemaView<'_>, limits: &Limits) -> Result<(), Invalid>;
 }
 
 macro_rules! stream_struct {
@@ -57,6 +61,14 @@ macro_rules! stream_struct {
             fn check(&self, $item: &Self::Array) -> Result<(), StreamError> {
                 let $stream = self;
                 $check
+            }
+
+            fn validate(
+                array: &Owned<$array>,
+                schema: SchemaView<'_>,
+                limits: &Limits,
+            ) -> Result<(), Invalid> {
+                array.validate(schema, limits)
             }
         }
     };

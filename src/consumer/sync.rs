@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::device::{Device, SyncEvent, UnexpectedEvent};
 use crate::owned::{OwnedArray, OwnedDeviceArray};
-use crate::raw::ArrowDeviceArray;
+use crate::raw::{ArrowArray, ArrowDeviceArray};
 use crate::view::{ArrayView, ViewError};
 
 /// Who may touch the buffers of a [`ReadyDeviceArray`].
@@ -148,7 +148,12 @@ impl ReadyDeviceArray {
     pub fn view(&self) -> Result<ArrayView<'_>, ViewError> {
         // SAFETY: `take` was promised a struct that obeys the interface; changing or releasing it needs `self`
         // unborrowed.
-        unsafe { ArrayView::from_raw(&self.array.as_raw().array) }
+        unsafe { ArrayView::from_raw(self.raw()) }
+    }
+
+    /// The embedded array, to read.
+    pub(crate) fn raw(&self) -> &ArrowArray {
+        &self.array.as_raw().array
     }
 
     /// The device that the buffers are on.

@@ -32,6 +32,32 @@ pub enum BufferKind {
     TypeIds,
 }
 
+impl BufferKind {
+    /// Bytes of a buffer for as many elements: offset and length of its array together, and for [`Data`](Self::Data)
+    /// the last offset. `None` if memory cannot have as many.
+    ///
+    /// What follows [`Views`](Self::Views) is as long as its array says.
+    #[must_use]
+    pub const fn bytes(self, elements: usize) -> Option<usize> {
+        let (elements, width) = match self {
+            Self::Validity | Self::Bits => (elements.div_ceil(8), 1),
+            Self::Fixed(width) => (elements, width),
+            Self::Offsets32 => (elements.saturating_add(1), 4),
+            Self::Offsets64 => (elements.saturating_add(1), 8),
+            Self::Starts32 | Self::Sizes32 => (elements, 4),
+            Self::Starts64 | Self::Sizes64 => (elements, 8),
+            Self::Views => (elements, 16),
+            Self::Data | Self::TypeIds => (elements, 1),
+        };
+        // `usize` is 32 bits at least wherever this crate compiles.
+        match elements.checked_mul(width as usize) {
+            // No allocation is larger.
+            Some(bytes) if bytes <= isize::MAX as usize => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
 /// How many children a type has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -130,6 +156,22 @@ impl Format<'_> {
             Self::DenseUnion(_) => Buffers::new(&[TypeIds, Starts32]),
             Self::SparseUnion(_) => Buffers::new(&[TypeIds]),
         }
+    }
+
+    /// Whether dictionary indices can be of this type: an integer.
+    #[must_use]
+    pub const fn is_integer(&self) -> bool {
+        matches!(
+            self,
+            Self::Int8
+                | Self::UInt8
+                | Self::Int16
+                | Self::UInt16
+                | Self::Int32
+                | Self::UInt32
+                | Self::Int64
+                | Self::UInt64
+        )
     }
 
     /// How many children an array or schema of this type has.

@@ -3,8 +3,7 @@
 use core::ffi::c_void;
 use core::ptr;
 
-use super::tree::{Export, build, tree_struct};
-use super::walk::described;
+use super::tree::{Export, build, described, tree_struct};
 use super::{ExportError, ExportErrorKind};
 use crate::device::{Device, SyncEvent};
 use crate::owned::{OwnedArray, OwnedDeviceArray};

@@ -1,9 +1,9 @@
 //! Whether an array's description is one of a schema's type.
 
-use super::walk::{Link, Node, Visit, walk};
 use super::{ArrayNode, ExportErrorKind};
 use crate::format::Format;
 use crate::view::SchemaView;
+use crate::walk::{Link, Node, Visit, walk};
 
 impl ArrayNode<'_> {
     /// Checks that every node has as many buffers and children as its type in `schema`, and a dictionary where that
@@ -28,6 +28,12 @@ struct Pair<'a> {
 }
 
 impl Node for Pair<'_> {
+    type Error = ExportErrorKind;
+
+    fn out_of_memory() -> ExportErrorKind {
+        ExportErrorKind::OutOfMemory
+    }
+
     fn n_children(self) -> usize {
         self.node.n_children()
     }
@@ -66,6 +72,4 @@ impl<'a> Visit<Pair<'a>> for Fits {
             _ => Ok(()),
         }
     }
-
-    fn leave(&mut self, (): ()) {}
 }

@@ -7,7 +7,6 @@ mod panics;
 mod schema;
 mod stream;
 mod tree;
-mod walk;
 
 pub use array::{ArrayNode, ExportEvent};
 pub use error::{ExportError, ExportErrorKind};

@@ -4,13 +4,13 @@ use core::ffi::c_char;
 use core::ptr;
 
 use super::array::count;
-use super::tree::{Export, build, tree_struct};
-use super::walk::{Node, described};
+use super::tree::{Export, build, described, tree_struct};
 use super::{ExportError, ExportErrorKind};
 use crate::format::Format;
 use crate::owned::OwnedSchema;
 use crate::raw::{ARROW_FLAG_NULLABLE, ArrowSchema};
 use crate::view::{Metadata, SchemaView};
+use crate::walk::Node;
 
 /// The description of a schema, borrowed while it is exported.
 ///
@@ -271,6 +271,12 @@ impl<'a> SchemaView<'a> {
 }
 
 impl Node for SchemaView<'_> {
+    type Error = ExportErrorKind;
+
+    fn out_of_memory() -> ExportErrorKind {
+        ExportErrorKind::OutOfMemory
+    }
+
     fn n_children(self) -> usize {
         SchemaView::n_children(&self)
     }

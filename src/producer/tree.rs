@@ -17,9 +17,9 @@ use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::panics::contain;
-use super::walk::{Link, Node, Visit, walk};
 use super::{ExportError, ExportErrorKind};
 use crate::owned::Release;
+use crate::walk::{Link, Node, Visit, walk};
 
 /// A struct that can be a node of a tree.
 ///
@@ -64,8 +64,40 @@ macro_rules! tree_struct {
 }
 pub(super) use tree_struct;
 
+/// The descriptions that users write borrow their children and dictionary.
+macro_rules! described {
+    ($name:ident) => {
+        impl $crate::walk::Node for &$name<'_> {
+            type Error = $crate::producer::ExportErrorKind;
+
+            fn out_of_memory() -> Self::Error {
+                $crate::producer::ExportErrorKind::OutOfMemory
+            }
+
+            fn n_children(self) -> usize {
+                self.children.len()
+            }
+
+            fn has_dictionary(self) -> bool {
+                self.dictionary.is_some()
+            }
+
+            fn child(self, index: usize) -> Result<Self, Self::Error> {
+                self.children
+                    .get(index)
+                    .ok_or($crate::producer::ExportErrorKind::Children { found: self.children.len() })
+            }
+
+            fn dictionary(self) -> Result<Option<Self>, Self::Error> {
+                Ok(self.dictionary)
+            }
+        }
+    };
+}
+pub(super) use described;
+
 /// A description of a node that can be written into a block.
-pub(super) trait Export: Node {
+pub(super) trait Export: Node<Error = ExportErrorKind> {
     type Struct: TreeStruct;
 
     /// Checks the node by itself, and says how many bytes of the block's last part it takes.
@@ -198,8 +230,6 @@ impl<N: Export> Visit<N> for Measure {
         self.data = self.data.saturating_add(node.measure()?);
         Ok(())
     }
-
-    fn leave(&mut self, (): ()) {}
 }
 
 /// Second walk, over the same tree: writes what the first one measured, in the same order.

@@ -98,7 +98,7 @@ impl<B> Tree<B> {
         panic!("no node {index}");
     }
 
-    fn map<C>(&self, buffer: &mut impl FnMut(&B) -> C) -> Tree<C> {
+    pub fn map<C>(&self, buffer: &mut impl FnMut(&B) -> C) -> Tree<C> {
         Tree {
             format: self.format.clone(),
             length: self.length,
