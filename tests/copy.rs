@@ -53,7 +53,7 @@ impl core::fmt::Display for Failed {
 unsafe impl DeviceMemory for Far {
     type Error = Failed;
 
-    fn accept(&self, device: Device, _: Readiness) -> Result<(), Failed> {
+    fn accept(&self, device: Device, _: Readiness, _: Option<SyncEvent<'_>>) -> Result<(), Failed> {
         if device == CUDA { Ok(()) } else { Err(Failed) }
     }
 
@@ -407,8 +407,13 @@ fn progress() {
     unsafe impl DeviceMemory for Odd {
         type Error = NotForTheHost;
 
-        fn accept(&self, device: Device, readiness: Readiness) -> Result<(), NotForTheHost> {
-            HostMemory.accept(device, readiness)
+        fn accept(
+            &self,
+            device: Device,
+            readiness: Readiness,
+            event: Option<SyncEvent<'_>>,
+        ) -> Result<(), NotForTheHost> {
+            HostMemory.accept(device, readiness, event)
         }
 
         unsafe fn copy_to_host(

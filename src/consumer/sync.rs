@@ -162,6 +162,12 @@ impl ReadyDeviceArray {
         self.array.device()
     }
 
+    /// The event that was waited for, if there was one.
+    pub(crate) fn sync_event(&self) -> Option<SyncEvent<'_>> {
+        // One that its device type cannot have was never waited for.
+        self.array.sync_event().ok().flatten()
+    }
+
     /// Who may touch the buffers.
     #[must_use]
     pub const fn readiness(&self) -> Readiness {

@@ -157,7 +157,7 @@ impl Plan<'_> {
     }
 
     /// What has to be copied into the block at `base`.
-    pub(super) fn transfers<E>(&self, base: *mut u8) -> Result<Vec<Transfer>, CopyError<E>> {
+    pub(crate) fn transfers<E>(&self, base: *mut u8) -> Result<Vec<Transfer>, CopyError<E>> {
         let mut transfers = Vec::new();
         for Buffer { from, bytes, place, .. } in &self.buffers {
             if let (Some(place), 1..) = (place, *bytes) {

@@ -1,11 +1,12 @@
 //! Reading the memory of a device.
 
+use alloc::sync::Arc;
 use core::ffi::c_void;
 use core::fmt;
 use core::ptr;
 
 use crate::consumer::Readiness;
-use crate::device::Device;
+use crate::device::{Device, SyncEvent};
 
 /// Bytes to copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +32,8 @@ impl Transfer {
 /// # Safety
 ///
 /// Safe code reads what [`copy_to_host`](Self::copy_to_host) has copied, and frees where it was copied to, so:
-/// - [`accept`](Self::accept) takes only arrays whose memory it can copy, and takes one that is [`Readiness::Queued`]
-///   only if it copies on the very queue that was made to wait for it, which it has to know from elsewhere;
+/// - [`accept`](Self::accept) takes only arrays whose memory it can copy, and takes one that is [`Readiness::Queued`],
+///   which some queue was made to wait for, only after it has made the queue that it copies on wait for the event, too;
 /// - once `copy_to_host` returns, with success, with an error, or by a panic that `finished` may raise, no copy of this
 ///   call reads or writes memory any more;
 /// - with success all bytes were copied.
@@ -40,12 +41,18 @@ pub unsafe trait DeviceMemory {
     /// Why memory could not be copied.
     type Error;
 
-    /// Whether arrays on `device` that are as ready as this can be copied.
+    /// Whether an array on `device` can be copied that is as ready as this. `event` is what it was waited for by, `None`
+    /// if it has none, as of a child that was moved out.
     ///
     /// # Errors
     ///
-    /// Why they cannot.
-    fn accept(&self, device: Device, readiness: Readiness) -> Result<(), Self::Error>;
+    /// Why it cannot.
+    fn accept(
+        &self,
+        device: Device,
+        readiness: Readiness,
+        event: Option<SyncEvent<'_>>,
+    ) -> Result<(), Self::Error>;
 
     /// Copies all of them. Where copies are queued, queue them together and wait once.
     ///
@@ -68,23 +75,33 @@ pub unsafe trait DeviceMemory {
     ) -> Result<(), Self::Error>;
 }
 
-// SAFETY: it is the memory's own answer.
-unsafe impl<M: DeviceMemory + ?Sized> DeviceMemory for &M {
-    type Error = M::Error;
+macro_rules! through {
+    ($($pointer:ty),+) => { $(
+        // SAFETY: it is the memory's own answer.
+        unsafe impl<M: DeviceMemory + ?Sized> DeviceMemory for $pointer {
+            type Error = M::Error;
 
-    fn accept(&self, device: Device, readiness: Readiness) -> Result<(), M::Error> {
-        (**self).accept(device, readiness)
-    }
+            fn accept(
+                &self,
+                device: Device,
+                readiness: Readiness,
+                event: Option<SyncEvent<'_>>,
+            ) -> Result<(), M::Error> {
+                (**self).accept(device, readiness, event)
+            }
 
-    unsafe fn copy_to_host(
-        &self,
-        transfers: &[Transfer],
-        finished: &mut dyn FnMut(usize),
-    ) -> Result<(), M::Error> {
-        // SAFETY: as the caller promises.
-        unsafe { (**self).copy_to_host(transfers, finished) }
-    }
+            unsafe fn copy_to_host(
+                &self,
+                transfers: &[Transfer],
+                finished: &mut dyn FnMut(usize),
+            ) -> Result<(), M::Error> {
+                // SAFETY: as the caller promises.
+                unsafe { (**self).copy_to_host(transfers, finished) }
+            }
+        }
+    )+ };
 }
+through!(&M, Arc<M>);
 
 /// Memory that the host reads directly: of the CPU, and of devices that share theirs with it, such as `CUDA_HOST` and
 /// `CUDA_MANAGED`, once the host has waited (C19).
@@ -122,7 +139,12 @@ const STEP: usize = 1 << 24;
 unsafe impl DeviceMemory for HostMemory {
     type Error = NotForTheHost;
 
-    fn accept(&self, device: Device, readiness: Readiness) -> Result<(), NotForTheHost> {
+    fn accept(
+        &self,
+        device: Device,
+        readiness: Readiness,
+        _: Option<SyncEvent<'_>>,
+    ) -> Result<(), NotForTheHost> {
         if device.is_host_readable() && readiness == Readiness::Complete {
             Ok(())
         } else {

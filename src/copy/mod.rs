@@ -15,7 +15,11 @@ use core::fmt;
 pub use memory::{DeviceMemory, HostMemory, NotForTheHost, Transfer};
 
 use block::Block;
-use plan::Plan;
+#[cfg_attr(
+    not(feature = "cuda"),
+    allow(unused_imports, reason = "CUDA's copies to the device follow it, too")
+)]
+pub(crate) use plan::Plan;
 
 use crate::consumer::{Invalid, Limits, ReadyDeviceArray};
 use crate::owned::OwnedArray;

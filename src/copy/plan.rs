@@ -48,7 +48,7 @@ pub(super) struct Node<'a> {
 /// An array taken apart: its nodes breadth first, their buffers, and where these go in one block of memory.
 ///
 /// Of the block, whatever no transfer writes has to be zero.
-pub(super) struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     pub(super) nodes: Vec<Node<'a>>,
     pub(super) buffers: Vec<Buffer>,
     pub(super) block_bytes: usize,
@@ -58,14 +58,14 @@ pub(super) struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     /// Checks the structure of `array`, and reads through `memory` what its types do not tell.
-    pub(super) fn new<M: DeviceMemory + ?Sized>(
+    pub(crate) fn new<M: DeviceMemory + ?Sized>(
         array: &'a ReadyDeviceArray,
         schema: SchemaView<'a>,
         memory: &M,
         offsets: Offsets,
         limits: &Limits,
     ) -> Result<Self, CopyError<M::Error>> {
-        memory.accept(array.device(), array.readiness()).map_err(CopyError::Memory)?;
+        memory.accept(array.device(), array.readiness(), array.sync_event()).map_err(CopyError::Memory)?;
         // SAFETY: an owned array obeys the interface, and is neither changed nor released while it is borrowed.
         unsafe { check(array.raw(), schema, limits, Depth::Structure) }?;
         let array = array.view().map_err(|error| Invalid::from(Fault::Array(error)))?;
@@ -188,17 +188,17 @@ impl<'a> Plan<'a> {
     }
 
     /// How large the block has to be.
-    pub(super) const fn block_bytes(&self) -> usize {
+    pub(crate) const fn block_bytes(&self) -> usize {
         self.block_bytes
     }
 
     /// How many bytes the transfers have together.
-    pub(super) const fn bytes_to_copy(&self) -> usize {
+    pub(crate) const fn bytes_to_copy(&self) -> usize {
         self.bytes_to_copy
     }
 
     /// Calls `f` with the description of the copy in the block at `base`.
-    pub(super) fn with_node<R, E>(
+    pub(crate) fn with_node<R, E>(
         &self,
         base: *const u8,
         f: impl FnOnce(&ArrayNode<'_>) -> R,

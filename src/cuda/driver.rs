@@ -18,6 +18,8 @@ pub enum CudaError {
     NotCuda(Device),
     /// The array says that it has an event, but its handle is null (C1).
     NullEvent,
+    /// The array waits in a queue for an event that it does not have itself: it was moved out of the one that has.
+    NoEvent,
     /// The driver has no device of this number.
     NoSuchDevice(Device),
     /// There is no CUDA driver on this machine.
@@ -51,6 +53,7 @@ impl fmt::Debug for CudaError {
         match self {
             Self::NotCuda(device) => f.debug_tuple("NotCuda").field(device).finish(),
             Self::NullEvent => f.write_str("NullEvent"),
+            Self::NoEvent => f.write_str("NoEvent"),
             Self::NoSuchDevice(device) => f.debug_tuple("NoSuchDevice").field(device).finish(),
             Self::NoDriver => f.write_str("NoDriver"),
             Self::MissingFunction(name) => f.debug_tuple("MissingFunction").field(name).finish(),
@@ -67,6 +70,9 @@ impl fmt::Display for CudaError {
         match self {
             Self::NotCuda(device) => write!(f, "there are no CUDA events for arrays on {device}"),
             Self::NullEvent => f.write_str("the handle of the array's CUDA event is null"),
+            Self::NoEvent => {
+                f.write_str("the array is not known to be written, and has no event to wait for")
+            }
             Self::NoSuchDevice(device) => write!(f, "the CUDA driver knows no device {device}"),
             Self::NoDriver => f.write_str("there is no CUDA driver on this machine"),
             Self::MissingFunction(name) => write!(f, "the CUDA driver's library lacks {name}"),
@@ -103,11 +109,17 @@ const FUNCTIONS: &[&str] = &[
     "cuCtxSetCurrent",
     "cuStreamGetCtx",
     "cuStreamWaitEvent",
+    "cuStreamSynchronize",
     "cuEventCreate",
     "cuEventRecord",
     "cuEventQuery",
     "cuEventSynchronize",
     "cuEventDestroy_v2",
+    "cuMemAlloc_v2",
+    "cuMemFree_v2",
+    "cuMemsetD8Async",
+    "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyHtoDAsync_v2",
     "cuGetErrorName",
     "cuGetErrorString",
 ];

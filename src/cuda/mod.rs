@@ -8,6 +8,9 @@
 //!
 //! For a producer: [`CudaExport`] exports device memory with an event that covers the work that wrote it.
 //!
+//! Between them: a stream is [`DeviceMemory`](crate::DeviceMemory), so that [`to_host`](crate::ReadyDeviceArray::to_host)
+//! copies what is on a device, and [`to_device`] copies what is on the host.
+//!
 //! Which CUDA version and which way of linking is cudarc's business and its user's choice: a crate that enables this
 //! feature also names a feature such as `cuda-12080` of `cudarc`. Where the driver is loaded at run time, cudarc panics
 //! if it is not there or lacks a function; everything here asks first, and gives an error (C8).
@@ -15,13 +18,16 @@
 //! Every function leaves the calling thread's current CUDA context as it was, also the release of an exported array
 //! (C14).
 
+mod block;
 mod context;
+mod copy;
 mod driver;
 mod event;
 mod record;
 mod reuse;
 mod wait;
 
+pub use copy::{ToDeviceError, ToDeviceErrorKind, to_device};
 pub use driver::CudaError;
 pub use record::{CudaExport, CudaExportError, CudaExportErrorKind};
 pub use reuse::{InUse, InUseError, ReleaseError};

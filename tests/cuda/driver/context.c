@@ -23,12 +23,22 @@ CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   return SUCCESS;
 }
 
-/* No attribute is there: cudarc then allocates and frees without streams. nanoarrow does not ask. */
+enum { MEMORY_POOLS_SUPPORTED = 115 };
+static bool has_pools;
+
+/* Whether contexts that are made from now on allocate in the order of streams. nanoarrow does not ask. */
+void test_pools(bool are_there) {
+  pthread_mutex_lock(&driver_lock);
+  has_pools = are_there;
+  pthread_mutex_unlock(&driver_lock);
+}
+
 CUresult cuDeviceGetAttribute(int* value, int attribute, CUdevice device) {
   ENTER();
-  (void)attribute;
   if (device < 0 || device >= DEVICES) return INVALID_DEVICE;
-  *value = 0;
+  pthread_mutex_lock(&driver_lock);
+  *value = attribute == MEMORY_POOLS_SUPPORTED && has_pools;
+  pthread_mutex_unlock(&driver_lock);
   return SUCCESS;
 }
 

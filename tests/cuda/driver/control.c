@@ -21,6 +21,7 @@ static struct {
 
 static struct object* live[KINDS];
 static bool initialised;
+static bool pageable_is_staged = true;
 static bool gone;
 
 static int slot_of(const char* name) {
@@ -150,6 +151,20 @@ int64_t test_live(int kind) {
 void test_gone(bool is_gone) {
   pthread_mutex_lock(&driver_lock);
   gone = is_gone;
+  pthread_mutex_unlock(&driver_lock);
+}
+
+bool stages_pageable(void) {
+  pthread_mutex_lock(&driver_lock);
+  bool staged = pageable_is_staged;
+  pthread_mutex_unlock(&driver_lock);
+  return staged;
+}
+
+/* Whether copies of pageable memory are done with it when the call returns, as most are; nobody may count on it. */
+void test_stage_pageable(bool staged) {
+  pthread_mutex_lock(&driver_lock);
+  pageable_is_staged = staged;
   pthread_mutex_unlock(&driver_lock);
 }
 

@@ -131,6 +131,7 @@ void drain_context(struct context* context);
 
 /* Without it. */
 struct context* current_context(void);
+bool stages_pageable(void);
 CUresult launch(void* stream, struct context* context, struct work work);
 
 #endif

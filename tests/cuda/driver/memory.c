@@ -75,6 +75,17 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
   return release(base);
 }
 
+static void run_free(struct work* work) { release((void*)(uintptr_t)work->to); }
+
+CUresult cuMemFreeAsync(CUdeviceptr pointer, void* stream) {
+  ENTER_CONTEXT(context);
+  pthread_mutex_lock(&driver_lock);
+  const struct memory* memory = find_memory((void*)(uintptr_t)pointer);
+  bool in_order = memory != NULL && memory->in_order;
+  pthread_mutex_unlock(&driver_lock);
+  return in_order ? launch(stream, context, (struct work){.run = run_free, .to = pointer}) : INVALID_VALUE;
+}
+
 CUresult cuMemAllocHost_v2(void** pointer, size_t bytes) {
   ENTER_CONTEXT(context);
   return allocate(context, pointer, bytes, false);
@@ -121,11 +132,11 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, void
   return launch(stream, context, (struct work){.run = run_fill, .to = to, .value = value, .bytes = bytes});
 }
 
-/* Pageable memory is read before the call returns, as a real driver stages it. */
+/* Pageable memory is read before the call returns, as a real driver stages it, unless a test wants it otherwise. */
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t bytes, void* stream) {
   ENTER_CONTEXT(context);
   CUdeviceptr source = (CUdeviceptr)(uintptr_t)from;
-  if (is_ours(source)) return copy(stream, context, to, source, bytes);
+  if (is_ours(source) || !stages_pageable()) return copy(stream, context, to, source, bytes);
   void* staged = malloc(bytes);
   memcpy(staged, from, bytes);
   source = (CUdeviceptr)(uintptr_t)staged;
@@ -135,12 +146,12 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t bytes, vo
   return result;
 }
 
-/* Pageable memory is written before the call returns. */
+/* Pageable memory is written before the call returns, unless a test wants it otherwise. */
 CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes, void* stream) {
   ENTER_CONTEXT(context);
   CUdeviceptr target = (CUdeviceptr)(uintptr_t)to;
   CUresult result = copy(stream, context, target, from, bytes);
-  if (result == SUCCESS && !is_ours(target)) {
+  if (result == SUCCESS && !is_ours(target) && stages_pageable()) {
     pthread_mutex_lock(&driver_lock);
     drain(find_stream(stream, context));
     pthread_mutex_unlock(&driver_lock);

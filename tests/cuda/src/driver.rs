@@ -29,6 +29,8 @@ struct Functions {
     live: unsafe extern "C" fn(c_int) -> i64,
     gone: unsafe extern "C" fn(bool),
     event_flags: unsafe extern "C" fn(*mut c_void) -> i64,
+    pools: unsafe extern "C" fn(bool),
+    stage_pageable: unsafe extern "C" fn(bool),
     depth: unsafe extern "C" fn() -> c_int,
     slow_fill: unsafe extern "C" fn(*mut c_void, c_ulonglong, u8, usize, c_uint) -> c_int,
     delay: unsafe extern "C" fn(*mut c_void, c_uint) -> c_int,
@@ -71,6 +73,8 @@ fn functions() -> Option<&'static Functions> {
                 live,
                 gone,
                 event_flags,
+                pools,
+                stage_pageable,
                 depth,
                 slow_fill,
                 delay
@@ -158,6 +162,18 @@ impl Driver {
         unsafe { (self.functions.gone)(gone) };
     }
 
+    /// Whether contexts that are made from now on allocate and free in the order of streams.
+    pub fn pools(&self, are_there: bool) {
+        // SAFETY: takes a bool.
+        unsafe { (self.functions.pools)(are_there) };
+    }
+
+    /// Whether copies of pageable memory are done with it when they are queued, as most are.
+    pub fn stage_pageable(&self, staged: bool) {
+        // SAFETY: takes a bool.
+        unsafe { (self.functions.stage_pageable)(staged) };
+    }
+
     /// The flags of a live event; −1 if it is none.
     #[allow(clippy::not_unsafe_ptr_arg_deref, reason = "the driver looks the handle up before it reads it")]
     pub fn event_flags(&self, event: *mut c_void) -> i64 {
@@ -195,8 +211,17 @@ impl Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         self.set_gone(false);
+        self.stage_pageable(true);
+        self.pools(false);
         self.reset();
         if !std::thread::panicking() {
+            // What is freed in the order of a stream may be a moment late.
+            for _ in 0..200 {
+                if self.all_alive() == *self.expected() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
             assert_eq!(
                 self.all_alive(),
                 *self.expected(),
