@@ -12,7 +12,7 @@ use crate::machine::{Machine, export};
 
 type Check = (&'static str, fn(&Machine));
 
-pub const ALL: [Check; 9] = [
+pub const ALL: [Check; 10] = [
     ("without waiting the bytes are wrong", without_waiting),
     ("a stream waits on the device, and the host does not", a_stream_waits),
     ("the host waits, and asks", the_host_waits),
@@ -22,6 +22,7 @@ pub const ALL: [Check; 9] = [
     ("writes on other streams are covered", other_streams),
     ("released when the work is done", released_when_done),
     ("many threads", many_threads),
+    ("copies there and back", crate::copies::there_and_back),
 ];
 
 const LEN: usize = 1 << 16;

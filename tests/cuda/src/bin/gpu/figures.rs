@@ -26,7 +26,7 @@ fn in_turns(mut first: impl FnMut(), mut second: impl FnMut()) -> (f64, f64) {
     (median(&mut firsts), median(&mut seconds))
 }
 
-fn median(times: &mut [f64]) -> f64 {
+pub fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
 }

@@ -4,6 +4,7 @@
 //! Exit status 0 if all was right, 1 if not, 77 if there is no GPU. The last lines are `name value`.
 
 mod checks;
+mod copies;
 mod figures;
 mod machine;
 
@@ -34,7 +35,8 @@ fn main() -> ExitCode {
     if failed > 0 {
         return ExitCode::FAILURE;
     }
-    let figures = figures::measure(&machine);
+    let mut figures = figures::measure(&machine);
+    figures.extend(copies::measure(&machine));
     // Arrays that are alive when the process ends, in a static and in a thread-local (C16).
     checks::leave_alive(&machine);
     // With its account of what is alive, which would be right to complain.
