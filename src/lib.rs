@@ -7,6 +7,8 @@
 //! | owning, moving, releasing them | [`Owned`], [`OwnedSchema`], [`OwnedArray`], [`OwnedArrayStream`], [`OwnedDeviceArray`], [`OwnedDeviceArrayStream`] |
 //! | reading them | [`SchemaView`], [`ArrayView`], [`Metadata`], [`format`] |
 //! | devices and events | [`Device`], [`SyncEvent`], [`EventWaiter`], [`ReadyDeviceArray`] |
+//! | checking them | [`OwnedSchema::validate`], [`OwnedArray::validate`], [`OwnedArray::validate_contents`], [`StreamReader::checked`], [`Invalid`] |
+//! | sizes and copies | [`ReadyDeviceArray::to_host`], [`ReadyDeviceArray::buffer_sizes`], [`DeviceMemory`], [`HostMemory`] |
 //! | draining a stream | [`StreamReader`], [`StreamError`] |
 //! | making them | [`ArrayNode`], [`SchemaNode`], [`OwnedArrayStream::from_iter`], [`OwnedDeviceArrayStream::from_iter`], [`StreamFailure`] |
 //! | DLPack's devices | [`Device::from_dlpack`], [`Device::to_dlpack`] |
