@@ -5,13 +5,26 @@
 # interrupted one left is thrown away and a finished one is used again.
 
 # In the order in which they are wanted.
-TOOLS=(libclang multilib valgrind opencl python nanoarrow_c cuda_header cargo_hack rust_msrv rust_std)
+TOOLS=(
+    libclang
+    multilib
+    valgrind
+    opencl
+    python
+    nanoarrow_c
+    cuda_header
+    cargo_hack
+    cargo_fuzz
+    rust_msrv
+    rust_std
+)
 
 # The compiler that `rust-version` in Cargo.toml promises; Debian bookworm has just this one.
 MSRV=1.85
 CARGO_HACK_VERSION=0.6.46
 # Of PyPI's nvidia-cuda-runtime-cu12, which carries the driver's header.
 CUDA_HEADER_VERSION=12.9.79
+CARGO_FUZZ_VERSION=0.13.2
 
 RUST_MSRV=$CI_DIR/rust-msrv
 RUST_STD=$CI_DIR/rust-std
@@ -154,6 +167,12 @@ install_cargo_hack() {
     # Unoptimised: it takes half the time to build, and only starts cargo.
     CARGO_TARGET_DIR=$CI_DIR/build-tools cargo install --debug --locked --version "=$CARGO_HACK_VERSION" \
         --root "$CI_DIR/cargo" --force cargo-hack
+}
+
+have_cargo_fuzz() { [ "$(cargo fuzz --version)" = "cargo-fuzz $CARGO_FUZZ_VERSION" ]; }
+install_cargo_fuzz() {
+    CARGO_TARGET_DIR=$CI_DIR/build-tools cargo install --debug --locked --version "=$CARGO_FUZZ_VERSION" \
+        --root "$CI_DIR/cargo" --force cargo-fuzz
 }
 
 # ---- Debian's own Rust compilers, unpacked into a folder: other versions and targets than the machine's toolchain has

@@ -8,6 +8,8 @@
 //! | reading them | [`SchemaView`], [`ArrayView`], [`Metadata`], [`format`] |
 //! | devices and events | [`Device`], [`SyncEvent`], [`EventWaiter`], [`ReadyDeviceArray`] |
 //! | CUDA's events, with feature `cuda` | `cuda` |
+//! | checking them | [`OwnedSchema::validate`], [`OwnedArray::validate`], [`OwnedArray::validate_contents`], [`StreamReader::checked`], [`Invalid`] |
+//! | sizes and copies | [`ReadyDeviceArray::to_host`], [`ReadyDeviceArray::buffer_sizes`], [`DeviceMemory`], [`HostMemory`] |
 //! | draining a stream | [`StreamReader`], [`StreamError`] |
 //! | making them | [`ArrayNode`], [`SchemaNode`], [`OwnedArrayStream::from_iter`], [`OwnedDeviceArrayStream::from_iter`], [`StreamFailure`] |
 //! | DLPack's devices | [`Device::from_dlpack`], [`Device::to_dlpack`] |

@@ -130,6 +130,38 @@ fn buffers_and_children() {
     }
 }
 
+/// B7: bytes of each kind of buffer, and none that memory cannot have.
+#[test]
+fn bytes_of_buffers() {
+    let bytes = |kind: BufferKind| [0, 1, 9].map(|elements| kind.bytes(elements).unwrap());
+    assert_eq!([Validity, Bits].map(bytes), [[0, 1, 2]; 2]);
+    assert_eq!([Data, TypeIds].map(bytes), [[0, 1, 9]; 2]);
+    assert_eq!([Fixed(0), Fixed(3), Views].map(bytes), [[0, 0, 0], [0, 3, 27], [0, 16, 144]]);
+    assert_eq!([Offsets32, Offsets64].map(bytes), [[4, 8, 40], [8, 16, 80]]);
+    assert_eq!([Starts32, Sizes32].map(bytes), [[0, 4, 36]; 2]);
+    assert_eq!([Starts64, Sizes64].map(bytes), [[0, 8, 72]; 2]);
+    let most = isize::MAX as usize;
+    assert_eq!(Data.bytes(most), Some(most));
+    assert_eq!(Views.bytes(most / 16), Some(most / 16 * 16));
+    for (kind, elements) in
+        [(Data, most + 1), (Views, most / 16 + 1), (Offsets32, usize::MAX), (Fixed(2), most)]
+    {
+        assert_eq!(kind.bytes(elements), None, "{kind:?}");
+    }
+}
+
+/// D15: the types that a dictionary's indices can have.
+#[test]
+fn integers() {
+    for (text, format, ..) in types() {
+        assert_eq!(
+            format.is_integer(),
+            matches!(text, "c" | "C" | "s" | "S" | "i" | "I" | "l" | "L"),
+            "{text}"
+        );
+    }
+}
+
 /// D15: what is not known: an extension of another library, or a typing error.
 #[test]
 fn unknown_formats() {

@@ -23,7 +23,7 @@ pub(crate) use plan::Plan;
 
 use crate::consumer::{Invalid, Limits, ReadyDeviceArray};
 use crate::owned::OwnedArray;
-use crate::producer::ExportError;
+use crate::producer::{ExportError, ExportErrorKind};
 use crate::view::SchemaView;
 
 /// What becomes of the offset of an array that is copied.
@@ -184,7 +184,10 @@ impl ReadyDeviceArray {
             // written.
             unsafe { node.export(block) }
         });
-        exported?.map_err(|ExportError { kind, .. }| CopyError::Export(kind))
+        exported?.map_err(|ExportError { kind, .. }| match kind {
+            ExportErrorKind::OutOfMemory => CopyError::OutOfMemory,
+            kind => CopyError::Export(kind),
+        })
     }
 }
 
@@ -199,7 +202,7 @@ pub enum CopyError<E> {
     /// Host memory could not be allocated, or is too small to hold it.
     OutOfMemory,
     /// The copy could not be exported.
-    Export(crate::producer::ExportErrorKind),
+    Export(ExportErrorKind),
 }
 
 impl<E> From<Invalid> for CopyError<E> {

@@ -64,7 +64,9 @@ impl Reads {
             let numbers = unsafe { reads.read(memory) }?;
             for (index, range) in reads.of {
                 let numbers = numbers.get(range).unwrap_or_default();
-                let extent = plan.node(index).map_or(Ok(Extent::None), |node| extent(node, numbers));
+                let mut sizes = Vec::new();
+                sizes.try_reserve_exact(numbers.len()).map_err(|_| CopyError::OutOfMemory)?;
+                let extent = plan.node(index).map_or(Ok(Extent::None), |node| extent(node, numbers, sizes));
                 let extent = extent.map_err(|fault| plan.invalid(index, fault))?;
                 if let Some(node) = plan.node_mut(index) {
                     node.extent = extent;
@@ -163,8 +165,8 @@ fn go_below<E>(plan: &mut Plan<'_>, index: usize, known: &mut Vec<usize>) -> Res
     Ok(())
 }
 
-/// What the numbers of a node say.
-fn extent(node: &Node<'_>, numbers: &[i64]) -> Result<Extent, Fault> {
+/// What the numbers of a node say. `sizes` has room for as many.
+fn extent(node: &Node<'_>, numbers: &[i64], mut sizes: Vec<usize>) -> Result<Extent, Fault> {
     let size = |what, element, found: i64, least: usize, most: usize| match usize::try_from(found) {
         Ok(size) if (least..=most).contains(&size) => Ok(size),
         _ => {
@@ -173,9 +175,10 @@ fn extent(node: &Node<'_>, numbers: &[i64]) -> Result<Extent, Fault> {
     };
     let memory = isize::MAX as usize;
     if node.format.buffers().is_variadic() {
-        let sizes = numbers.iter().enumerate();
-        let sizes = sizes.map(|(index, found)| size("size of the data buffer", index, *found, 0, memory));
-        return Ok(Extent::Sizes(sizes.collect::<Result<_, _>>()?));
+        for (index, found) in numbers.iter().enumerate() {
+            sizes.push(size("size of the data buffer", index, *found, 0, memory)?);
+        }
+        return Ok(Extent::Sizes(sizes));
     }
     let &[first, last] = numbers else { return Ok(Extent::None) };
     let most = match node.array.child(0) {
