@@ -50,7 +50,7 @@ mod consumer;
 mod device;
 pub mod errno;
 pub mod format;
-#[cfg(feature = "arrow")]
+#[cfg(any(feature = "arrow", feature = "pyo3"))]
 pub mod interop;
 mod owned;
 mod producer;

@@ -55,7 +55,7 @@ fn names(rule: &str, doc: &str, source: &str) -> bool {
         || source.contains(&format!(" // {rule}: "))
 }
 
-/// `file::test`, or a program that must not compile.
+/// `file::test`, `member/file::test` of a workspace member, or a program that must not compile.
 fn fault(rule: &str, test: &str) -> Result<(), String> {
     if test.starts_with("compile-fail/") {
         let source = read(test)?;
@@ -63,7 +63,10 @@ fn fault(rule: &str, test: &str) -> Result<(), String> {
         return if names(rule, &doc, "") { Ok(()) } else { Err(format!("{test} does not name it")) };
     }
     let (file, name) = test.split_once("::").ok_or_else(|| format!("no `file::test`: {test}"))?;
-    let source = read(&format!("{file}.rs"))?;
+    let source = read(&match file.split_once('/') {
+        Some((member, file)) => format!("{member}/tests/{file}.rs"),
+        None => format!("{file}.rs"),
+    })?;
     match tests(&source).get(name) {
         None => Err(format!("no `#[test] fn {name}()` in {file}.rs")),
         Some(doc) if !names(rule, doc, &source) => Err(format!("{test} does not name it")),
@@ -104,12 +107,14 @@ fn faults_of_the_table_are_found() {
     assert!(found("X1", "`mutations::every_mutation_is_refused_by_its_rule`").is_empty());
     assert!(found("X4", "`layout::every_number_is_the_c_compilers`").is_empty());
     assert!(found("C3", "`compile-fail/owned_is_not_clone.rs`").is_empty());
+    assert!(found("C10", "`pyo3/capsules::a_capsule_is_consumed_once`").is_empty());
     assert!(found("B2", "none: because").is_empty());
 
     assert_eq!(found("B2", "none:").len(), 1);
     assert_eq!(found("B2", "").len(), 1);
     assert_eq!(found("B2", "`no_such_file::test`").len(), 1);
     assert_eq!(found("B2", "`owned::no_such_test`").len(), 1);
+    assert_eq!(found("B2", "`pyo3/owned::drop_releases_the_base_struct_only`").len(), 1);
     assert_eq!(found("B2", "`compile-fail/owned_is_not_clone.rs`").len(), 1);
     assert_eq!(found("B2", "`compile-fail/no_such_program.rs`").len(), 1);
     assert_eq!(found("B2", "`owned::take`").len(), 1, "a function, but no test");
