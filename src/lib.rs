@@ -11,6 +11,7 @@
 //! | making them | [`ArrayNode`], [`SchemaNode`], [`OwnedArrayStream::from_iter`], [`OwnedDeviceArrayStream::from_iter`], [`StreamFailure`] |
 //! | DLPack's devices | [`Device::from_dlpack`], [`Device::to_dlpack`] |
 //! | error codes | [`errno`] |
+//! | other crates' types | `interop::arrow` and `interop::pyo3`, each with a feature of its name |
 //! | the C header | [`INCLUDE_DIR`], [`HEADER`] |
 //!
 //! Letters with numbers, such as D5, name the rules of the specification in the table of `tests/README.md`, where each
