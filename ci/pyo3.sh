@@ -90,8 +90,9 @@ other_pythons() {
 
 # The stable ABI does not go without the GIL, so that the module is built for this Python alone.
 free_threaded() {
-    local python
-    for python in ${FREE_THREADED_PYTHON:-python3.{13..19}t}; do
+    local python pythons=(python3.{13..19}t)
+    # shellcheck disable=SC2068 # names without blanks
+    for python in ${FREE_THREADED_PYTHON:-${pythons[@]}}; do
         "$python" -c 'import sys; sys.exit(sys._is_gil_enabled())' 2>/dev/null || continue
         wheel_for "$python" "$OUT/free-threaded" || return
         # A wheel is an archive of what is to be installed, and the venv's pip is for another Python.
