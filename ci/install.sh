@@ -11,6 +11,7 @@ TOOLS=(
     valgrind
     opencl
     python
+    libpython
     nanoarrow_c
     cuda_header
     cargo_hack
@@ -40,6 +41,17 @@ export ZIG_GLOBAL_CACHE_DIR=$CI_DIR/zig-cache ZIG_LOCAL_CACHE_DIR=$CI_DIR/zig-ca
 
 # The folder of Arrow C++'s headers that the pyarrow wheel carries.
 pyarrow_include() { "$PYTHON" -c 'import pyarrow; print(pyarrow.get_include())'; }
+
+# For crates that use pyo3: the Python to build for. Programs with a Python of their own need more, `with_python`.
+export PYO3_PYTHON=$PYTHON
+
+# Runs a command whose programs load Python as a library, and find the venv's packages there.
+with_python() {
+    local lib home packages
+    { read -r lib && read -r home && read -r packages; } < <("$PYTHON" -c 'import site, sys, sysconfig
+print(sysconfig.get_config_var("LIBDIR"), sys.base_prefix, site.getsitepackages()[0], sep="\n")') || return
+    LD_LIBRARY_PATH=$lib PYTHONHOME=$home PYTHONPATH=$packages "$@"
+}
 
 need() {
     local tool=$1 lock mark="$CI_DIR/not-installed/$1"
@@ -106,6 +118,22 @@ install_python() {
         -r ci/requirements.txt || return
     "$PYTHON" -m pip freeze
     stamp python "$(python_stamp)"
+}
+
+# Python as a library, to link with: Debian has it in a package of its own.
+have_libpython() {
+    local flags
+    have_python || return
+    flags=$("$PYTHON" -c 'import sysconfig
+v = sysconfig.get_config_vars()
+print("-L" + v["LIBDIR"], "-lpython" + v["LDVERSION"])') || return
+    # shellcheck disable=SC2086 # two flags
+    echo 'int Py_IsInitialized(void); int main(void) { return Py_IsInitialized(); }' |
+        gcc -x c - $flags -o /dev/null
+}
+install_libpython() {
+    have_python || return
+    have_libpython || apt_install "lib$("$PYTHON" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')-dev"
 }
 
 # The wheel has no C files; the source package has.

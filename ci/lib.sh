@@ -231,5 +231,43 @@ tests_without() { # REGEX
 # They run compilers and look at what these say: nothing that a checker could see.
 COMPILES='arrow_device_abi_support::compile|std::process'
 
+# ---- exchanges with peers: programs that print `peer: ROUTE: WHAT`
+
+# Ends with a note for the table: the peers that named themselves.
+with_note() {
+    local said=$CI_DIR/$GROUP.said.txt peers
+    "$@" | tee "$said" || return
+    peers=$(sed -nE 's/^peer: ([^:]*).*/\1/p' "$said" | grep -oE '(Arrow C\+\+|pyarrow|nanoarrow|polars|duckdb|arro3) [0-9.]+' |
+        sort -u | paste -sd, | sed 's/,/, /g')
+    [ -n "$peers" ] || { echo "no peer named itself"; return 1; }
+    echo "note: $peers"
+}
+
+fails_with() { # TEXT COMMAND…
+    local text=$1 wrong=$CI_DIR/$GROUP.wrong.txt rc
+    shift
+    "$@" >"$wrong" 2>&1
+    rc=$?
+    sed 's/^/| /' "$wrong"
+    [ "$rc" = 1 ] || { echo "exit status $rc, not 1: $*"; return 1; }
+    grep -qaF -- "$text" "$wrong" || { echo "failed, but not with \"$text\": $*"; return 1; }
+}
+
+# Runs the command with each of the faults, which stand on standard input with the text that has to come of it.
+finds() { # COMMAND…
+    local fault text
+    while read -r fault text; do
+        fails_with "$text" "$@" "$fault" || return
+    done
+}
+
+# What was exchanged. Each program says it again under valgrind.
+exchanged() {
+    local lines
+    lines=$(cat "$LOGS/$GROUP".*.log | sed -nE 's/^peer: ([^:]*): /\1\t/p' | awk '!seen[$0]++' |
+        awk -F'\t' '{ printf "%-66s %s\n", $1, $2 }')
+    [ -z "$lines" ] || say "exchanged:"$'\n'"$lines"
+}
+
 # shellcheck source=ci/install.sh
 . "$ROOT/ci/install.sh"

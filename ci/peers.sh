@@ -16,34 +16,6 @@ mkdir -p "$OUT"
 
 libraries() { cargo build --example python_exchange --example cpp_peer; }
 
-# Ends with a note for the table: the peers that named themselves.
-with_note() {
-    "$@" | tee "$OUT/said.txt" || return
-    local peers
-    peers=$(sed -nE 's/^peer: ([^:]*).*/\1/p' "$OUT/said.txt" | grep -oE '(Arrow C\+\+|pyarrow|nanoarrow) [0-9.]+' |
-        sort -u | paste -sd, | sed 's/,/, /g')
-    [ -n "$peers" ] || { echo "no peer named itself"; return 1; }
-    echo "note: $peers"
-}
-
-fails_with() { # TEXT COMMAND…
-    local text=$1 rc
-    shift
-    "$@" >"$OUT/wrong.txt" 2>&1
-    rc=$?
-    sed 's/^/| /' "$OUT/wrong.txt"
-    [ "$rc" = 1 ] || { echo "exit status $rc, not 1: $*"; return 1; }
-    grep -qaF -- "$text" "$OUT/wrong.txt" || { echo "failed, but not with \"$text\": $*"; return 1; }
-}
-
-# Runs the command with each of the faults, which stand on standard input with the text that has to come of it.
-finds() { # COMMAND…
-    local fault text
-    while read -r fault text; do
-        fails_with "$text" "$@" "$fault" || return
-    done
-}
-
 # ---- Python
 
 # palmerpenguins asks for pandas, and only its data file is wanted: hence --no-deps.
@@ -147,9 +119,5 @@ step --needs "python nanoarrow_c" "nanoarrow in C" with_note "$OUT/nanoarrow_c"
 step --needs "python nanoarrow_c" "nanoarrow in C: a difference is found" nanoarrow_c_finds
 step --needs "python nanoarrow_c valgrind" "nanoarrow in C, under valgrind" grind "$OUT/nanoarrow_c"
 
-# What was exchanged. Each program says it again under valgrind.
-exchanged=$(cat "$LOGS/$GROUP".*.log | sed -nE 's/^peer: ([^:]*): /\1\t/p' | awk '!seen[$0]++' |
-    awk -F'\t' '{ printf "%-66s %s\n", $1, $2 }')
-[ -z "$exchanged" ] || say "exchanged:"$'\n'"$exchanged"
-
+exchanged
 finish

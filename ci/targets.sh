@@ -32,6 +32,7 @@ unknown_model_refused() {
 step --needs rust_msrv "rust-version is the compiler's" msrv_is_promised
 step --needs rust_msrv "$MSRV: cargo check" msrv check "${CRATE[@]}" --lib
 step --needs rust_msrv "$MSRV: cargo check --no-default-features" msrv check "${CRATE[@]}" --lib --no-default-features
+step --needs "rust_msrv python" "$MSRV: cargo check, pyo3" msrv check "${CRATE[@]}" --lib --features pyo3
 step --needs rust_msrv "$MSRV: cargo test" msrv test "${CRATE[@]}" --no-fail-fast
 # Not only checked but run: the one data model here in which an int64_t is not aligned to its size.
 step --needs "rust_msrv multilib" "$MSRV: cargo test, i686-unknown-linux-gnu" \

@@ -14,6 +14,7 @@
 //! | making them | [`ArrayNode`], [`SchemaNode`], [`OwnedArrayStream::from_iter`], [`OwnedDeviceArrayStream::from_iter`], [`StreamFailure`] |
 //! | DLPack's devices | [`Device::from_dlpack`], [`Device::to_dlpack`] |
 //! | error codes | [`errno`] |
+//! | other crates' types | `interop::arrow` and `interop::pyo3`, each with a feature of its name |
 //! | the C header | [`INCLUDE_DIR`], [`HEADER`] |
 //!
 //! Letters with numbers, such as D5, name the rules of the specification in the table of `tests/README.md`, where each
@@ -57,7 +58,7 @@ pub mod cuda;
 mod device;
 pub mod errno;
 pub mod format;
-#[cfg(feature = "arrow")]
+#[cfg(any(feature = "arrow", feature = "pyo3"))]
 pub mod interop;
 mod owned;
 mod producer;

@@ -2,3 +2,5 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
+#[cfg(feature = "pyo3")]
+pub mod pyo3;
