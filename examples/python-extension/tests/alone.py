@@ -137,6 +137,9 @@ def threads():
     assert numbers.exports == 0, numbers.exports
 
 
+# Not released before the interpreter itself ends, which must go well too.
+at_exit = [ade.Range(1).__arrow_c_device_stream__(), ade.stream(ade.Range(1)), ade.array(ade.Range(1))]
+
 for test in (arrays, streams, a_gpu, errors, threads):
     test()
 free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
