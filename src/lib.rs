@@ -46,6 +46,10 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[cfg(feature = "async")]
+mod async_handler;
+#[cfg(feature = "async")]
+mod blocking;
 mod consumer;
 mod device;
 pub mod errno;
@@ -53,11 +57,18 @@ pub mod format;
 #[cfg(feature = "arrow")]
 pub mod interop;
 mod owned;
+mod panics;
 mod producer;
 pub mod raw;
 mod stream_error;
+#[cfg(feature = "async")]
+mod sync;
 mod view;
 
+#[cfg(feature = "async")]
+pub use async_handler::AsyncHandler;
+#[cfg(feature = "async")]
+pub use blocking::Blocking;
 pub use consumer::*;
 pub use device::{Device, EventPtr, NotInDlpack, SyncEvent, UnexpectedEvent};
 pub use owned::{
@@ -66,7 +77,7 @@ pub use owned::{
 };
 pub use producer::{ArrayNode, ExportError, ExportErrorKind, ExportEvent, SchemaNode, StreamFailure};
 pub use stream_error::StreamError;
-pub use view::{ArrayView, BinaryViewBuffers, Metadata, MetadataPairs, SchemaView, ViewError};
+pub use view::{ArrayView, BinaryViewBuffers, Metadata, MetadataBuf, MetadataPairs, SchemaView, ViewError};
 
 /// Folder of the crate's C header, for build scripts of crates that compile C against it.
 ///

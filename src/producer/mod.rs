@@ -3,7 +3,6 @@
 mod array;
 mod error;
 mod fits;
-mod panics;
 mod schema;
 mod stream;
 mod tree;

@@ -7,11 +7,11 @@ use alloc::string::ToString;
 use core::ffi::{CStr, c_char, c_int};
 use core::{fmt, ptr};
 
-use super::panics::{Panic, contain};
 use crate::errno::{EINVAL, EIO, ENOMEM};
 use crate::owned::{
     Owned, OwnedArray, OwnedArrayStream, OwnedDeviceArray, OwnedDeviceArrayStream, OwnedSchema, Release,
 };
+use crate::panics::{Panic, contain};
 use crate::raw::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowDeviceType, ArrowSchema,
 };

@@ -16,10 +16,10 @@ use core::mem::offset_of;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::panics::contain;
 use super::walk::{Link, Node, Visit, walk};
 use super::{ExportError, ExportErrorKind};
 use crate::owned::Release;
+use crate::panics::contain;
 
 /// A struct that can be a node of a tree.
 ///
