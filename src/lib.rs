@@ -64,6 +64,8 @@ mod stream_error;
 #[cfg(feature = "async")]
 mod sync;
 mod view;
+#[cfg(feature = "async")]
+mod watched;
 
 #[cfg(feature = "async")]
 pub use async_handler::AsyncHandler;
@@ -76,6 +78,8 @@ pub use owned::{
     TakeError,
 };
 pub use producer::{ArrayNode, ExportError, ExportErrorKind, ExportEvent, SchemaNode, StreamFailure};
+#[cfg(feature = "async")]
+pub use producer::{AsyncBatch, Drive, Driven, FromIter};
 pub use stream_error::StreamError;
 pub use view::{ArrayView, BinaryViewBuffers, Metadata, MetadataBuf, MetadataPairs, SchemaView, ViewError};
 

@@ -1,5 +1,5 @@
 //! The primitives that the two hand-overs of asynchronous streams are made of, named in this one place so that a model
-//! checker can compile `consumer/async_stream/inbox.rs` and `producer/async_stream/orders.rs` with its own.
+//! checker can compile `watched.rs`, `consumer/async_stream/inbox.rs` and `producer/async_stream/orders.rs` with its own.
 //!
 //! Why there are locks, and feature `async` asks for `std`: a producer may be freed once the handler's release has
 //! returned, so release has to wait for a call of `request` or `cancel` that is under way on another thread, and a
@@ -22,7 +22,9 @@ pub(crate) fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> Mute
 
 /// Wakes from within a callback of C's: a waker is somebody's code, and what it panics with ends here.
 pub(crate) fn wake(waker: Option<Waker>) {
-    contain(|| waker.map(Waker::wake)).ok();
+    if let Some(waker) = waker {
+        contain(|| waker.wake()).ok();
+    }
 }
 
 std::thread_local! {

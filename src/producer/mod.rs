@@ -1,6 +1,8 @@
 //! The giving wing: arrays, schemas and streams out of Rust.
 
 mod array;
+#[cfg(feature = "async")]
+mod async_stream;
 mod error;
 mod fits;
 mod schema;
@@ -9,6 +11,8 @@ mod tree;
 mod walk;
 
 pub use array::{ArrayNode, ExportEvent};
+#[cfg(feature = "async")]
+pub use async_stream::{AsyncBatch, Drive, Driven, FromIter};
 pub use error::{ExportError, ExportErrorKind};
 pub use schema::SchemaNode;
 pub use stream::StreamFailure;

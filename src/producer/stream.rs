@@ -99,7 +99,7 @@ impl From<Panic> for StreamFailure {
 }
 
 /// One of the two stream structs, as a producer sees it.
-trait Produced: Release + 'static {
+pub(super) trait Produced: Release + 'static {
     type Array: Release;
 
     /// A live struct with the callbacks of `source`, which it owns.
@@ -114,10 +114,10 @@ trait Produced: Release + 'static {
     fn admit(device_type: ArrowDeviceType, array: &Self::Array) -> Result<(), StreamFailure>;
 }
 
-type Item<S> = Result<Owned<<S as Produced>::Array>, StreamFailure>;
+pub(super) type Item<S> = Result<Owned<<S as Produced>::Array>, StreamFailure>;
 
 /// What a produced stream holds.
-struct Source<S: ?Sized, I> {
+pub(super) struct Source<S: ?Sized, I> {
     device_type: ArrowDeviceType,
     schema: OwnedSchema,
     /// Gone after the end or a failure.

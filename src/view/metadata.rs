@@ -159,6 +159,12 @@ impl MetadataBuf {
     pub fn as_metadata(&self) -> Metadata<'_> {
         Metadata { count: self.count, pairs: self.encoded.get(NUMBER..).unwrap_or_default() }
     }
+
+    /// The encoding, or null for no pairs; valid as long as `self` is not dropped.
+    #[cfg(feature = "async")]
+    pub(crate) fn as_ptr(&self) -> *const c_char {
+        if self.encoded.is_empty() { core::ptr::null() } else { self.encoded.as_ptr().cast() }
+    }
 }
 
 impl From<Metadata<'_>> for MetadataBuf {

@@ -10,9 +10,10 @@
 use alloc::collections::VecDeque;
 use core::fmt;
 use core::mem;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll};
 
-use crate::sync::{Caller, Condvar, Mutex, MutexGuard, lock, wait, wake};
+use crate::sync::{Caller, Condvar, wait, wake};
+use crate::watched::{Locked, Watched};
 
 /// The producer, as the consumer calls it.
 pub(crate) trait Upstream: Copy {
@@ -72,16 +73,26 @@ struct State<S, T, E, P> {
     closed: bool,
     /// Release waits for calls to come back.
     releasing: bool,
-    waker: Option<Waker>,
 }
 
 /// `S` comes with the schema, `T` is a task, `E` an error, `P` the producer.
 pub(crate) struct Inbox<S, T, E, P> {
-    state: Mutex<State<S, T, E, P>>,
+    state: Watched<State<S, T, E, P>>,
     /// A call of the producer has come back.
     returned: Condvar,
     /// How many tasks to want by itself, 0 for none.
     prefetch: u32,
+}
+
+impl<S, T, E, P> State<S, T, E, P> {
+    /// There will be no more: what ended it first counts.
+    fn finish(&mut self, error: Option<E>) {
+        if self.phase != Phase::Over {
+            self.phase = Phase::Over;
+            self.error = error;
+        }
+        self.producer = None;
+    }
 }
 
 impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
@@ -99,9 +110,8 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
             cancelled: false,
             closed: false,
             releasing: false,
-            waker: None,
         };
-        Self { state: Mutex::new(state), returned: Condvar::new(), prefetch }
+        Self { state: Watched::new(state), returned: Condvar::new(), prefetch }
     }
 
     // ---- for the producer's callbacks, which come one at a time
@@ -112,14 +122,14 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
     ///
     /// - `producer` can be called until [`release`](Self::release) returns, which will be called.
     pub(crate) unsafe fn open(&self, producer: P, opened: S) -> Result<(), S> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.phase != Phase::Waiting {
             return Err(opened);
         }
         state.phase = Phase::Open;
         let unwanted = if state.closed { Some(opened) } else { state.opened.replace(opened) };
         state.producer = Some(producer);
-        let waker = state.waker.take();
+        let waker = state.take_waker();
         if state.cancelled {
             self.call_cancel(state);
         } else {
@@ -131,57 +141,38 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
     }
 
     pub(crate) fn push(&self, task: T) -> Pushed<T> {
-        let mut state = lock(&self.state);
-        if state.phase != Phase::Open {
-            return Pushed::Refused(task);
-        }
-        if state.closed {
-            return Pushed::Unwanted(task);
-        }
-        state.queue.push_back(task);
-        let waker = state.waker.take();
-        drop(state);
-        wake(waker);
-        Pushed::Queued
+        self.state.change(|state| match state.phase {
+            Phase::Open if state.closed => Pushed::Unwanted(task),
+            Phase::Open => {
+                state.queue.push_back(task);
+                Pushed::Queued
+            }
+            Phase::Waiting | Phase::Over => Pushed::Refused(task),
+        })
     }
 
     /// There are no more tasks; `false` if there cannot have been any.
     pub(crate) fn end(&self) -> bool {
-        let mut state = lock(&self.state);
-        let was_open = state.phase == Phase::Open;
-        if was_open {
-            state.phase = Phase::Over;
-            state.producer = None;
-            let waker = state.waker.take();
-            drop(state);
-            wake(waker);
-        }
-        was_open
+        self.state.change(|state| {
+            let was_open = state.phase == Phase::Open;
+            if was_open {
+                state.finish(None);
+            }
+            was_open
+        })
     }
 
     /// The stream has failed: the first failure is the one to be seen.
     pub(crate) fn fail(&self, error: E) {
-        let mut state = lock(&self.state);
-        if state.phase == Phase::Over {
-            return;
-        }
-        state.phase = Phase::Over;
-        state.producer = None;
-        state.error = Some(error);
-        let waker = state.waker.take();
-        drop(state);
-        wake(waker);
+        self.state.change(|state| state.finish(Some(error)));
     }
 
     /// The last callback; `unfinished` is what the consumer sees of a stream that nobody has ended.
     pub(crate) fn release(&self, unfinished: E) {
-        let mut state = lock(&self.state);
-        if state.phase != Phase::Over && !state.cancelled {
-            state.error = Some(unfinished);
-        }
-        state.phase = Phase::Over;
-        state.producer = None;
-        let waker = state.waker.take();
+        let mut state = self.state.lock();
+        let unfinished = (!state.cancelled).then_some(unfinished);
+        state.finish(unfinished);
+        let waker = state.take_waker();
         let own = Some(Caller::current());
         let elsewhere = |caller: Option<Caller>| caller.is_some() && caller != own;
         while elsewhere(state.requesting) || elsewhere(state.cancelling) {
@@ -196,7 +187,7 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
 
     /// What came with the schema, or the error that came instead: `None` if it was taken before.
     pub(crate) fn poll_open(&self, context: &Context<'_>) -> Poll<Option<Result<S, E>>> {
-        self.poll(context, |state| match state.opened.take() {
+        self.state.poll(context, |state| match state.opened.take() {
             Some(opened) => Some(Some(Ok(opened))),
             None if state.phase == Phase::Over => Some(state.error.take().map(Err)),
             None => None,
@@ -206,7 +197,7 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
     /// The next task, the error after the last, or the end.
     pub(crate) fn poll_next(&self, context: &Context<'_>) -> Poll<Option<Result<T, E>>> {
         let prefetch = self.prefetch;
-        let next = self.poll(context, |state| match state.queue.pop_front() {
+        let next = self.state.poll(context, |state| match state.queue.pop_front() {
             Some(task) => {
                 // Half of them at a time: the producer is called less often, and always has some to make.
                 let taken = state.taken.saturating_add(1);
@@ -223,35 +214,10 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
         })
     }
 
-    fn poll<R>(
-        &self,
-        context: &Context<'_>,
-        mut ready: impl FnMut(&mut State<S, T, E, P>) -> Option<R>,
-    ) -> Poll<R> {
-        let mut state = lock(&self.state);
-        if let Some(result) = ready(&mut state) {
-            return Poll::Ready(result);
-        }
-        if state.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
-            return Poll::Pending;
-        }
-        drop(state);
-        // Somebody's code, so not under the lock; and meanwhile something may have come.
-        let waker = context.waker().clone();
-        let mut state = lock(&self.state);
-        if let Some(result) = ready(&mut state) {
-            return Poll::Ready(result);
-        }
-        let before = state.waker.replace(waker);
-        drop(state);
-        drop(before);
-        Poll::Pending
-    }
-
     /// Allows `n` more tasks: at once, with the request that is under way, or when the schema comes.
     pub(crate) fn request(&self, n: u32) {
         if n > 0 {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.wanted = state.wanted.saturating_add(i64::from(n));
             self.call_request(state);
         }
@@ -259,7 +225,7 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
 
     /// Asks for the end, once (A7).
     pub(crate) fn cancel(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !mem::replace(&mut state.cancelled, true) {
             self.call_cancel(state);
         }
@@ -267,10 +233,10 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
 
     /// The consumer goes: what came and what still comes is not wanted.
     pub(crate) fn close(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.closed = true;
         let unwanted = (mem::take(&mut state.queue), state.opened.take(), state.error.take());
-        let waker = state.waker.take();
+        let waker = state.take_waker();
         if !mem::replace(&mut state.cancelled, true) {
             self.call_cancel(state);
         } else {
@@ -279,7 +245,7 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
         drop((unwanted, waker));
     }
 
-    fn call_request<'a>(&'a self, mut state: MutexGuard<'a, State<S, T, E, P>>) {
+    fn call_request<'a>(&'a self, mut state: Locked<'a, State<S, T, E, P>>) {
         if state.requesting.is_some() {
             return;
         }
@@ -293,13 +259,13 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
             // SAFETY: it could be called when `requesting` was set, so `open` was promised that it can until release
             // returns, and release waits for `requesting`, which also keeps others from calling it.
             unsafe { producer.request(n) };
-            state = lock(&self.state);
+            state = self.state.lock();
             state.requesting = None;
             self.note_return(&state);
         }
     }
 
-    fn call_cancel<'a>(&'a self, mut state: MutexGuard<'a, State<S, T, E, P>>) {
+    fn call_cancel<'a>(&'a self, mut state: Locked<'a, State<S, T, E, P>>) {
         let Some(producer) = state.producer else {
             return;
         };
@@ -307,7 +273,7 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
         drop(state);
         // SAFETY: as in `call_request`, with `cancelling`.
         unsafe { producer.cancel() };
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.cancelling = None;
         self.note_return(&state);
     }

@@ -1,7 +1,9 @@
 //! The other side of an asynchronous stream, made by hand on the raw structs, and a waker that counts.
 #![allow(dead_code, unused_imports, reason = "each test program uses a part")]
 
+pub mod handler;
 pub mod producer;
+pub mod source;
 
 use core::ffi::c_int;
 use core::future::Future;
