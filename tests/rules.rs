@@ -55,7 +55,7 @@ fn names(rule: &str, doc: &str, source: &str) -> bool {
         || source.contains(&format!(" // {rule}: "))
 }
 
-/// `file::test`, or a program that must not compile.
+/// `file::test`, for one of a workspace member `member/file::test`, or a program that must not compile.
 fn fault(rule: &str, test: &str) -> Result<(), String> {
     if test.starts_with("compile-fail/") {
         let source = read(test)?;
@@ -63,9 +63,13 @@ fn fault(rule: &str, test: &str) -> Result<(), String> {
         return if names(rule, &doc, "") { Ok(()) } else { Err(format!("{test} does not name it")) };
     }
     let (file, name) = test.split_once("::").ok_or_else(|| format!("no `file::test`: {test}"))?;
-    let source = read(&format!("{file}.rs"))?;
+    let path = match file.split_once('/') {
+        Some((member, file)) => format!("{member}/tests/{file}.rs"),
+        None => format!("{file}.rs"),
+    };
+    let source = read(&path)?;
     match tests(&source).get(name) {
-        None => Err(format!("no `#[test] fn {name}()` in {file}.rs")),
+        None => Err(format!("no `#[test] fn {name}()` in {path}")),
         Some(doc) if !names(rule, doc, &source) => Err(format!("{test} does not name it")),
         Some(_) => Ok(()),
     }
@@ -104,12 +108,16 @@ fn faults_of_the_table_are_found() {
     assert!(found("X1", "`mutations::every_mutation_is_refused_by_its_rule`").is_empty());
     assert!(found("X4", "`layout::every_number_is_the_c_compilers`").is_empty());
     assert!(found("C3", "`compile-fail/owned_is_not_clone.rs`").is_empty());
+    assert!(found("A2", "`async/receive::the_schema_comes_first`").is_empty());
     assert!(found("B2", "none: because").is_empty());
 
     assert_eq!(found("B2", "none:").len(), 1);
     assert_eq!(found("B2", "").len(), 1);
     assert_eq!(found("B2", "`no_such_file::test`").len(), 1);
     assert_eq!(found("B2", "`owned::no_such_test`").len(), 1);
+    assert_eq!(found("B2", "`async/no_such_file::test`").len(), 1);
+    assert_eq!(found("A2", "`async/receive::no_such_test`").len(), 1);
+    assert_eq!(found("A3", "`async/receive::the_schema_comes_first`").len(), 1);
     assert_eq!(found("B2", "`compile-fail/owned_is_not_clone.rs`").len(), 1);
     assert_eq!(found("B2", "`compile-fail/no_such_program.rs`").len(), 1);
     assert_eq!(found("B2", "`owned::take`").len(), 1, "a function, but no test");

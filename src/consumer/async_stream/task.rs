@@ -54,7 +54,12 @@ impl AsyncTask {
 
     /// Leaves the task to its producer.
     pub(super) fn disown(mut self) {
-        self.raw.extract_data = None;
+        self.take();
+    }
+
+    /// The task, once, to be extracted where it is then: the producer may write to it, and drop looks at what is here.
+    fn take(&mut self) -> ArrowAsyncTask {
+        mem::replace(&mut self.raw, ArrowAsyncTask { extract_data: None, private_data: ptr::null_mut() })
     }
 
     /// The key-value pairs that came with the task.
@@ -76,12 +81,12 @@ impl AsyncTask {
     /// - [`StreamError::MissingCallback`].
     pub fn extract(mut self) -> Result<OwnedDeviceArray, StreamError> {
         let callback = "extract_data";
-        let extract_data = self.raw.extract_data.take().ok_or(StreamError::MissingCallback { callback })?;
+        let mut task = self.take();
+        let extract_data = task.extract_data.ok_or(StreamError::MissingCallback { callback })?;
         let mut array = OwnedDeviceArray::released();
-        // SAFETY: `new` was promised a live task that nobody else extracts, and its callback was there to take until
-        // now. The out-struct is valid for writes; on success it is released, or a live array that is ours and hangs on
+        // SAFETY: `new` was promised a live task that nobody else extracts, and it was there to take until now. The out-struct is valid for writes; on success it is released, or a live array that is ours and hangs on
         // neither the task nor the stream.
-        let code = unsafe { extract_data(&raw mut self.raw, array.as_mut_ptr()) };
+        let code = unsafe { extract_data(&raw mut task, array.as_mut_ptr()) };
         if code != 0 {
             // Whatever was left there is not ours to read or release.
             array.forget();
@@ -100,9 +105,10 @@ impl AsyncTask {
 
 impl Drop for AsyncTask {
     fn drop(&mut self) {
-        if let Some(extract_data) = mem::take(&mut self.raw.extract_data) {
+        let mut task = self.take();
+        if let Some(extract_data) = task.extract_data {
             // SAFETY: as in `extract`; a null out-struct discards the batch, and the answer means nothing then.
-            unsafe { extract_data(&raw mut self.raw, ptr::null_mut()) };
+            unsafe { extract_data(&raw mut task, ptr::null_mut()) };
         }
     }
 }

@@ -107,7 +107,7 @@ fn cancelled_from_other_threads() {
     }
 }
 
-/// A6, C11: a request for less than one is an error through `on_error`, from a callback and from elsewhere, and the end.
+/// A6, X8, C11: a request for less than one is an error through `on_error`, from a callback and from elsewhere, and the end.
 #[test]
 fn impossible_requests() {
     let nothing: Hook = |_| 0;

@@ -52,7 +52,7 @@ fn the_schema_comes_first() {
     assert_eq!(released.get(), 1);
 }
 
-/// A2, A3, C11: what is wrong with the schema or the producer is an error, answered by a code; only release follows.
+/// A1, A2, A3, C11: what is wrong with the schema or the producer is an error, answered by a code; only release follows.
 #[test]
 fn a_schema_that_is_refused() {
     let missing = |callback| StreamError::MissingCallback { callback };

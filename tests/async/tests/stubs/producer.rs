@@ -123,6 +123,8 @@ struct Private {
 unsafe extern "C" fn extract_data(task: *mut ArrowAsyncTask, out: *mut ArrowDeviceArray) -> c_int {
     // SAFETY: called once on a copy of a task that `StubProducer::task` made, of a box.
     let private = unsafe { Box::from_raw((*task).private_data.cast::<Private>()) };
+    // SAFETY: the task is the producer's to write to, too, and this was its one use.
+    unsafe { (*task).private_data = nowhere() };
     let Private { array, code, extracted } = *private;
     if out.is_null() {
         extracted.discarded.add();
