@@ -13,14 +13,14 @@
 //! data, its buffer pointers and its child pointers, and counts a reference up and down per buffer. Both sides start
 //! here from the description that they take: `ArrayData` and `Schema` there, `ArrayNode` and `SchemaNode` here.
 
+mod figures;
+
 use std::env;
 use std::ffi::c_void;
 use std::hint::black_box;
-use std::path::PathBuf;
 use std::process::Command;
 use std::ptr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
@@ -34,6 +34,7 @@ use arrow_device_abi::{
 use arrow_device_abi_support as _;
 use arrow_schema::{DataType, Field, Schema};
 use criterion::Criterion;
+use figures::{criterion, median};
 
 const COLUMNS: [usize; 4] = [1, 10, 100, 1000];
 const BATCHES: i64 = 1000;
@@ -50,13 +51,7 @@ fn main() {
     if let Ok(side) = env::var(MOVE_SIDE) {
         return move_for_callgrind(&side);
     }
-    let short = env::var_os("BENCH_SHORT").is_some();
-    let mut criterion = Criterion::default()
-        .warm_up_time(Duration::from_millis(if short { 100 } else { 1000 }))
-        .measurement_time(Duration::from_millis(if short { 300 } else { 3000 }))
-        .sample_size(if short { 20 } else { 100 })
-        .without_plots()
-        .configure_from_args();
+    let mut criterion = criterion();
 
     for columns in COLUMNS {
         export_array(&mut criterion, &format!("export_array_{columns}"), &flat(columns));
@@ -277,15 +272,6 @@ fn print_ratio(group: &str, side: &str, peer: &str, theirs_over_ours: bool) {
         let ratio = if theirs_over_ours { theirs / ours } else { ours / theirs };
         println!("{group}{}_vs_{peer} {ratio:.2}", side.trim_start_matches("ours"));
     }
-}
-
-/// `None` if a filter on the command line left the benchmark out.
-fn median(group: &str, side: &str) -> Option<f64> {
-    let target = env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../target")), PathBuf::from);
-    let file = target.join("criterion").join(group).join(side).join("new").join("estimates.json");
-    let estimates: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()?;
-    estimates["median"]["point_estimate"].as_f64()
 }
 
 const MOVE_SIDE: &str = "BENCH_MOVE_SIDE";

@@ -13,12 +13,7 @@ lowest() {
     local dir=$CI_DIR/arrow-lowest low
     low=$(sed -nE 's/^arrow-array = .*">=([0-9]+), <[0-9]+".*/\1/p' Cargo.toml)
     [ -n "$low" ] || { echo "Cargo.toml has no range of arrow-array"; return 1; }
-    rm -rf "$dir"
-    mkdir -p "$dir"
-    # Less what is deleted and not committed yet, which git lists all the same.
-    git ls-files --cached --others --exclude-standard | while read -r file; do
-        [ ! -e "$file" ] || printf '%s\0' "$file"
-    done | xargs -0 cp --parents -t "$dir" || return
+    copy_to "$dir" || return
     cd "$dir" || return
     sed -i -E "s/^(arrow-array = .*)\">=[0-9]+, <[0-9]+\"/\1\"=$low.0.0\"/" Cargo.toml
     sed -i -E "s/^(arrow-[a-z]+ = .*version = )\"[0-9]+\"/\1\"=$low.0.0\"/" tests/arrow/Cargo.toml

@@ -1,29 +1,36 @@
 #!/usr/bin/env bash
-# The bench in its short form: that it runs and says all it should. Its figures judge nothing here, on a machine that is
-# busy with other steps.
+# The benches in their short form: that they run and say all they should. Their figures judge nothing here, on a machine
+# that is busy with other steps.
 
 # shellcheck source=ci/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 group bench
 
-NAMES=(
+EXPORT=(
     export_array_{1,10,100,1000,nested}_vs_arrow_rs
     export_schema_{1,10,100,1000}_vs_arrow_rs
     drain_vs_arrow_rs drain_vs_c drain_by_iterator_vs_c move_vs_c move_through_owner_vs_c
 )
 
-short_bench() {
-    local out name
-    out=$(BENCH_SHORT=1 cargo bench --bench export 2>&1)
+ASYNC=(
+    async_stream_{sync,{one_thread,two_threads}_{1,16,256}}_batches_per_second
+    async_stream_{one_thread,two_threads}_{1,16,256}_vs_sync
+)
+
+short_bench() { # BENCH FIGURE…
+    local bench=$1 out name
+    shift
+    out=$(BENCH_SHORT=1 cargo bench --bench "$bench" 2>&1)
     local rc=$?
     printf '%s\n' "$out"
     ((rc == 0)) || return "$rc"
-    for name in "${NAMES[@]}"; do
-        grep -qE "^$name [0-9]+\.[0-9]+$" <<<"$out" || { echo "no figure for $name"; return 1; }
+    for name in "$@"; do
+        grep -qE "^$name [0-9]+(\.[0-9]+)?$" <<<"$out" || { echo "no figure for $name"; return 1; }
     done
-    echo "note: ${#NAMES[@]} figures"
+    echo "note: $# figures"
 }
 
-step --needs valgrind "cargo bench --bench export, short" short_bench
+step --needs valgrind "cargo bench --bench export, short" short_bench export "${EXPORT[@]}"
+step "cargo bench --bench async_stream, short" short_bench async_stream "${ASYNC[@]}"
 
 finish

@@ -206,6 +206,16 @@ finish() {
     exit "$failed"
 }
 
+# The tree as it is, in a fresh folder, to be changed there.
+copy_to() { # DIR
+    rm -rf "${1:?}"
+    mkdir -p "$1" || return
+    # Less what is deleted and not committed yet, which git lists all the same.
+    git ls-files --cached --others --exclude-standard | while read -r file; do
+        [ ! -e "$file" ] || printf '%s\0' "$file"
+    done | xargs -0 cp --parents -t "$1"
+}
+
 # Arguments of `cargo test` for what is worth running under a checker: the library and the tests in tests/, less those
 # whose text matches REGEX.
 tests_without() { # REGEX

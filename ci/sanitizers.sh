@@ -6,6 +6,9 @@
 group sanitizers
 
 mapfile -t RUNTIME_TESTS < <(tests_without "$COMPILES")
+RUNTIME_TESTS=("${CRATE[@]}" "${RUNTIME_TESTS[@]}")
+# The asynchronous streams, with an executor and with C.
+ASYNC_TESTS=(-p arrow-device-abi-async-tests --tests)
 # A target is named, so that build scripts and macros are compiled without the sanitizer.
 HOST=x86_64-unknown-linux-gnu
 
@@ -17,10 +20,10 @@ with_sanitizer() { # address|thread CARGO-ARGUMENTS…
         CFLAGS="-fsanitize=$name -fno-omit-frame-pointer" CARGO_TARGET_DIR=$CI_DIR/build-$name "$@"
 }
 
-address() { with_sanitizer address cargo test "${CRATE[@]}" --no-fail-fast --target $HOST "$@"; }
+address() { with_sanitizer address cargo test --no-fail-fast --target $HOST "$@"; }
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:halt_on_error=1
 
-thread() { RUSTC=$RUST_STD/rustc with_sanitizer thread cargo test "${CRATE[@]}" --no-fail-fast -Zbuild-std --target $HOST "$@"; }
+thread() { RUSTC=$RUST_STD/rustc with_sanitizer thread cargo test --no-fail-fast -Zbuild-std --target $HOST "$@"; }
 export TSAN_OPTIONS=halt_on_error=1
 
 # Debian's compiler comes without the sanitizers' run-time libraries; those of the machine's toolchain fit it where both
@@ -36,7 +39,7 @@ thread_runtime() {
     fi
     cp "$theirs" "$RUST_STD/usr/$lib/librustc-stable_rt.tsan.a"
 }
-thread_tests() { thread_runtime && thread "${RUNTIME_TESTS[@]}"; }
+thread_tests() { thread_runtime && thread "$@"; }
 
 # Each checker must find what it is there for, or its silence says nothing.
 finds() { # TEXT RUSTC SANITIZER TEST
@@ -60,15 +63,22 @@ miri() {
         echo "skipped: Miri, not installed in the nightly toolchain"
         exit 77
     fi
-    local tests
+    local tests file
     mapfile -t tests < <(tests_without "$COMPILES|arrow_device_abi_support|peer|std::\{?.*\bfs\b")
-    CARGO_TARGET_DIR=$CI_DIR/build-miri cargo +nightly miri test "${CRATE[@]}" --no-fail-fast "${tests[@]}"
+    CARGO_TARGET_DIR=$CI_DIR/build-miri cargo +nightly miri test "${CRATE[@]}" --no-fail-fast "${tests[@]}" || return
+    tests=()
+    for file in tests/async/tests/*.rs; do
+        [ "$(basename "$file")" = c_peer.rs ] || tests+=(--test "$(basename "$file" .rs)")
+    done
+    CARGO_TARGET_DIR=$CI_DIR/build-miri cargo +nightly miri test -p arrow-device-abi-async-tests --no-fail-fast "${tests[@]}"
 }
 
 step "AddressSanitizer: a leak is found" address_finds
 step "AddressSanitizer: the tests" address "${RUNTIME_TESTS[@]}"
+step "AddressSanitizer: the tests of async" address "${ASYNC_TESTS[@]}"
 step --needs rust_std "ThreadSanitizer: a race is found" thread_finds
-step --needs rust_std "ThreadSanitizer: the tests" thread_tests
+step --needs rust_std "ThreadSanitizer: the tests" thread_tests "${RUNTIME_TESTS[@]}"
+step --needs rust_std "ThreadSanitizer: the tests of async" thread_tests "${ASYNC_TESTS[@]}"
 step "Miri: the tests" miri
 
 finish

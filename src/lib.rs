@@ -9,6 +9,7 @@
 //! | devices and events | [`Device`], [`SyncEvent`], [`EventWaiter`], [`ReadyDeviceArray`] |
 //! | draining a stream | [`StreamReader`], [`StreamError`] |
 //! | making them | [`ArrayNode`], [`SchemaNode`], [`OwnedArrayStream::from_iter`], [`OwnedDeviceArrayStream::from_iter`], [`StreamFailure`] |
+//! | asynchronous streams (feature `async`) | `AsyncReceiver`, `AsyncTask`, `AsyncHandler::drive`, `Blocking` |
 //! | DLPack's devices | [`Device::from_dlpack`], [`Device::to_dlpack`] |
 //! | error codes | [`errno`] |
 //! | the C header | [`INCLUDE_DIR`], [`HEADER`] |

@@ -62,6 +62,8 @@ struct State<S, T, E, P> {
     producer: Option<P>,
     /// Tasks that the producer is yet to be asked for.
     wanted: i64,
+    /// Tasks that it has been asked for.
+    requested: i64,
     /// Tasks taken since they were last made up for by wanting others.
     taken: u32,
     /// The thread that `request` is under way on.
@@ -104,6 +106,7 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
             error: None,
             producer: None,
             wanted: i64::from(prefetch),
+            requested: 0,
             taken: 0,
             requesting: None,
             cancelling: None,
@@ -223,6 +226,11 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
         }
     }
 
+    /// How many tasks the producer has been asked for.
+    pub(crate) fn requested(&self) -> i64 {
+        self.state.lock().requested
+    }
+
     /// Asks for the end, once (A7).
     pub(crate) fn cancel(&self) {
         let mut state = self.state.lock();
@@ -254,6 +262,7 @@ impl<S, T, E, P: Upstream> Inbox<S, T, E, P> {
             if n == 0 || state.cancelled {
                 return;
             }
+            state.requested = state.requested.saturating_add(n);
             state.requesting = Some(Caller::current());
             drop(state);
             // SAFETY: it could be called when `requesting` was set, so `open` was promised that it can until release

@@ -238,6 +238,12 @@ impl AsyncControl {
         self.0.inbox.request(n);
     }
 
+    /// How many batches the producer has been asked for so far, by whomever.
+    #[must_use]
+    pub fn requested(&self) -> i64 {
+        self.0.inbox.requested()
+    }
+
     /// Asks the producer to stop (A7).
     ///
     /// What it has passed and still passes can be taken; then comes the end, or the error that the producer has. Asked

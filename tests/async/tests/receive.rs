@@ -279,6 +279,7 @@ fn prefetching() {
         }
         assert!(task.next(&mut receiver).is_pending());
         assert_eq!(asked.take(), [], "waiting asks for nothing");
+        assert_eq!(receiver.control().requested(), first + 3 * half);
         producer.end();
         producer.release();
     }
