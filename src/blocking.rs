@@ -41,11 +41,6 @@ impl<S: Stream + Unpin> Blocking<S> {
     pub const fn new(stream: S) -> Self {
         Self(stream)
     }
-
-    /// The stream, as far as it was taken.
-    pub fn into_inner(self) -> S {
-        self.0
-    }
 }
 
 impl<S: Stream + Unpin> Iterator for Blocking<S> {

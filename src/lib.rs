@@ -80,7 +80,7 @@ pub use owned::{
 };
 pub use producer::{ArrayNode, ExportError, ExportErrorKind, ExportEvent, SchemaNode, StreamFailure};
 #[cfg(feature = "async")]
-pub use producer::{AsyncBatch, Drive, Driven, FromIter};
+pub use producer::{AsyncBatch, Drive, Driven, IterStream};
 pub use stream_error::StreamError;
 pub use view::{ArrayView, BinaryViewBuffers, Metadata, MetadataBuf, MetadataPairs, SchemaView, ViewError};
 

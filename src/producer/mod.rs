@@ -12,7 +12,7 @@ mod walk;
 
 pub use array::{ArrayNode, ExportEvent};
 #[cfg(feature = "async")]
-pub use async_stream::{AsyncBatch, Drive, Driven, FromIter};
+pub use async_stream::{AsyncBatch, Drive, Driven, IterStream};
 pub use error::{ExportError, ExportErrorKind};
 pub use schema::SchemaNode;
 pub use stream::StreamFailure;

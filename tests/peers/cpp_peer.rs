@@ -23,7 +23,7 @@ use arrow_device_abi::{
 };
 
 use export::How;
-use text::{PeerText, REFUSED};
+use text::PeerText;
 
 const BATCH: c_int = 1;
 const END: c_int = 0;

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt::Display;
 
-pub(crate) const REFUSED: c_int = -2;
+const REFUSED: c_int = -2;
 
 /// `PeerText` of `cpp_peer.h`.
 #[repr(C)]

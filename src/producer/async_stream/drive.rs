@@ -126,13 +126,13 @@ impl AsyncHandler {
         device_type: ArrowDeviceType,
         schema: OwnedSchema,
         source: I,
-    ) -> Drive<FromIter<I::IntoIter>>
+    ) -> Drive<IterStream<I::IntoIter>>
     where
         I: IntoIterator<Item = Result<B, E>>,
         B: Into<AsyncBatch>,
         E: Into<StreamFailure>,
     {
-        self.drive(device_type, schema, FromIter(source.into_iter()))
+        self.drive(device_type, schema, IterStream(source.into_iter()))
     }
 }
 
@@ -353,12 +353,12 @@ impl<S> fmt::Debug for Drive<S> {
 
 /// An iterator as a [`Stream`] that always has an answer.
 #[derive(Debug, Clone)]
-pub struct FromIter<I>(I);
+pub struct IterStream<I>(I);
 
 /// The iterator is never pinned.
-impl<I> Unpin for FromIter<I> {}
+impl<I> Unpin for IterStream<I> {}
 
-impl<I: Iterator> Stream for FromIter<I> {
+impl<I: Iterator> Stream for IterStream<I> {
     type Item = I::Item;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<I::Item>> {

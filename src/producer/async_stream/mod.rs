@@ -4,4 +4,4 @@ mod block;
 mod drive;
 mod orders;
 
-pub use drive::{AsyncBatch, Drive, Driven, FromIter};
+pub use drive::{AsyncBatch, Drive, Driven, IterStream};

@@ -7,19 +7,12 @@ mod stubs;
 use std::thread;
 
 use arrow_device_abi::raw::{ArrowDeviceArray, ArrowDeviceType};
-use arrow_device_abi::{AsyncReceiver, AsyncTask, Blocking, Demand, Device, StreamError, ViewError};
+use arrow_device_abi::{AsyncTask, Blocking, Demand, Device, StreamError, ViewError};
 use futures_core::FusedStream;
 
 use common::{Bare, Counter, array, on_device};
-use stubs::producer::{Asked, Call, StubProducer, TaskStub};
-use stubs::{OK, Task, batch, encoded, length, ready};
-
-fn opened() -> (StubProducer, Asked, AsyncReceiver) {
-    let (handler, receive) = AsyncReceiver::prepare(Demand::Prefetch(9));
-    let (producer, asked) = StubProducer::opened(handler);
-    asked.take();
-    (producer, asked, receive.wait().unwrap())
-}
+use stubs::producer::{Call, TaskStub};
+use stubs::{OK, Task, batch, encoded, length, opened, ready};
 
 fn stub(array: ArrowDeviceArray) -> TaskStub {
     TaskStub { array, code: 0, metadata: None, has_callback: true }
@@ -28,7 +21,7 @@ fn stub(array: ArrowDeviceArray) -> TaskStub {
 /// A4, A10: tasks are copies: extracted once or discarded once, in any order, on any thread, after release too.
 #[test]
 fn each_is_extracted_once() {
-    let (mut producer, _, receiver) = opened();
+    let (mut producer, _, receiver) = opened(Demand::Prefetch(9));
     let released = Counter::new();
     for length in 1..=4 {
         assert_eq!(producer.batch(length, &released), OK);
@@ -53,7 +46,7 @@ fn each_is_extracted_once() {
 /// A4: what comes with a task is copied, and none at all, or malformed, is told apart; the batch is there all the same.
 #[test]
 fn metadata() {
-    let (mut producer, _, receiver) = opened();
+    let (mut producer, _, receiver) = opened(Demand::Prefetch(9));
     let malformed = 7_i32.to_ne_bytes().into_iter().chain((-1_i32).to_ne_bytes()).collect();
     for metadata in [None, Some(encoded(&[])), Some(encoded(&[(b"row", b"7")])), Some(malformed)] {
         producer.task(TaskStub { metadata, ..stub(batch(1, &Counter::new())) });
@@ -74,7 +67,8 @@ fn metadata() {
 #[test]
 fn extracting_fails() {
     for follows in [true, false] {
-        let (mut producer, asked, receiver) = opened();
+        let (mut producer, asked, receiver) = opened(Demand::Prefetch(9));
+        asked.take();
         let [garbage, released] = [Counter::new(), Counter::new()];
         producer.batch(1, &released);
         producer.task(TaskStub { code: 12, ..stub(Bare::bare(&garbage, true)) });
@@ -107,7 +101,8 @@ fn extracting_fails() {
 /// A10: who extracts tasks alone is told the code, and asks nobody.
 #[test]
 fn a_task_that_cannot_be_extracted() {
-    let (mut producer, asked, receiver) = opened();
+    let (mut producer, asked, receiver) = opened(Demand::Prefetch(9));
+    asked.take();
     producer.task(TaskStub { code: -1, ..stub(ArrowDeviceArray::released()) });
     producer.error(-1, None, None);
     producer.release();
@@ -136,7 +131,8 @@ fn what_is_no_array_of_the_stream() {
     ];
     assert_eq!(StreamError::ReleasedArray.to_string(), "extract_data succeeded with a released array");
     for (wrong, expected) in cases {
-        let (mut producer, asked, receiver) = opened();
+        let (mut producer, asked, receiver) = opened(Demand::Prefetch(9));
+        asked.take();
         producer.task(wrong);
         producer.batch(1, &released);
         let task = Task::default();

@@ -13,10 +13,11 @@ use std::sync::Arc;
 use std::task::Wake;
 
 use arrow_device_abi::raw::{ArrowDeviceArray, ArrowDeviceType};
-use arrow_device_abi::{Device, OwnedDeviceArray};
+use arrow_device_abi::{AsyncReceiver, Demand, Device, OwnedDeviceArray};
 use futures_core::Stream;
 
 use crate::common::{Counter, array, on_device};
+use producer::{Asked, StubProducer};
 
 /// The device of the stubs' arrays.
 pub const CUDA: Device = Device::new(ArrowDeviceType::CUDA, 0);
@@ -28,6 +29,13 @@ pub fn batch(length: i64, released: &Counter) -> ArrowDeviceArray {
 
 pub fn length(array: &OwnedDeviceArray) -> i64 {
     array.as_raw().array.length
+}
+
+/// A producer that has passed its schema, its log, and the receiver.
+pub fn opened(demand: Demand) -> (StubProducer, Asked, AsyncReceiver) {
+    let (handler, receive) = AsyncReceiver::prepare(demand);
+    let (producer, asked) = StubProducer::opened(handler);
+    (producer, asked, receive.wait().unwrap())
 }
 
 /// A task that polls by hand, and counts how often it was woken.
