@@ -14,7 +14,7 @@ EXAMPLES=$ROOT/target/debug/examples
 export ARROW_DEFAULT_MEMORY_POOL=system
 mkdir -p "$OUT"
 
-libraries() { cargo build --example python_exchange --example cpp_peer; }
+libraries() { cargo build --example python_exchange --example cpp_peer --example async_peer; }
 
 # ---- Python
 
@@ -51,14 +51,14 @@ FAULTS
 
 # ---- Arrow C++, as the pyarrow wheel carries it
 
-arrow_cpp() {
+arrow_cpp() { # PROGRAM, and the Rust library that it calls
     local arrow library
     arrow=$("$PYTHON" -c 'import pyarrow; print(pyarrow.get_library_dirs()[0])') || return
     library=$(cd "$arrow" && echo libarrow.so.*)
-    rm -f "$OUT/arrow_cpp"
+    rm -f "$OUT/$1"
     # -isystem: warnings are about our own code. The crate's header stands beside Arrow's on purpose.
-    g++ -std=c++20 -g -Wall -Wextra -Werror tests/peers/arrow_cpp.cc -o "$OUT/arrow_cpp" -I include \
-        -isystem "$(pyarrow_include)" -L"$arrow" "-l:$library" "-Wl,-rpath,$arrow" -L"$EXAMPLES" -lcpp_peer \
+    g++ -std=c++20 -g -Wall -Wextra -Werror "tests/peers/$1.cc" -o "$OUT/$1" -I include \
+        -isystem "$(pyarrow_include)" -L"$arrow" "-l:$library" "-Wl,-rpath,$arrow" -L"$EXAMPLES" "-l$2" \
         "-Wl,-rpath,$EXAMPLES"
 }
 arrow_cpp_finds() {
@@ -77,6 +77,15 @@ dictionary Import type is dictionary
 flags schema changed
 metadata schema changed
 name schema changed
+FAULTS
+}
+
+# Its asynchronous streams. The program ends itself after five minutes: that something waits for ever is a fault.
+async_cpp_finds() {
+    finds "$OUT/async_cpp" <<'FAULTS'
+row batch received
+task drive every layout
+leak bytes in Arrow's pool
 FAULTS
 }
 
@@ -110,10 +119,14 @@ grind() { valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kin
 step "the Rust libraries" libraries
 step --needs python "pyarrow and nanoarrow, in Python" in_python
 step --needs python "pyarrow and nanoarrow: a difference is found" in_python_finds
-step --needs python "build the Arrow C++ peer" arrow_cpp
+step --needs python "build the Arrow C++ peer" arrow_cpp arrow_cpp cpp_peer
 step --needs python "Arrow C++" with_note "$OUT/arrow_cpp"
 step --needs python "Arrow C++: a difference is found" arrow_cpp_finds
 step --needs "python valgrind" "Arrow C++, under valgrind" grind "$OUT/arrow_cpp"
+step --needs python "build the Arrow C++ peer, asynchronous" arrow_cpp async_cpp async_peer
+step --needs python "Arrow C++, asynchronous" with_note "$OUT/async_cpp"
+step --needs python "Arrow C++, asynchronous: a difference is found" async_cpp_finds
+step --needs "python valgrind" "Arrow C++, asynchronous, under valgrind" grind "$OUT/async_cpp"
 step --needs "python nanoarrow_c" "build the nanoarrow peer" nanoarrow_c
 step --needs "python nanoarrow_c" "nanoarrow in C" with_note "$OUT/nanoarrow_c"
 step --needs "python nanoarrow_c" "nanoarrow in C: a difference is found" nanoarrow_c_finds

@@ -8,7 +8,10 @@
 group sanitizers
 
 mapfile -t RUNTIME_TESTS < <(tests_without "$COMPILES")
-thread_tests() { thread_runtime && thread "${CRATE[@]}" "${RUNTIME_TESTS[@]}"; }
+RUNTIME_TESTS=("${CRATE[@]}" "${RUNTIME_TESTS[@]}")
+# The asynchronous streams, with an executor and with C.
+ASYNC_TESTS=(-p arrow-device-abi-async-tests --tests)
+thread_tests() { thread_runtime && thread "$@"; }
 
 # Each checker must find what it is there for, or its silence says nothing.
 finds() { # TEXT RUSTC SANITIZER TEST
@@ -32,15 +35,22 @@ miri() {
         echo "skipped: Miri, not installed in the nightly toolchain"
         exit 77
     fi
-    local tests
+    local tests file
     mapfile -t tests < <(tests_without "$COMPILES|arrow_device_abi_support|peer|std::\{?.*\bfs\b")
-    CARGO_TARGET_DIR=$CI_DIR/build-miri cargo +nightly miri test "${CRATE[@]}" --no-fail-fast "${tests[@]}"
+    CARGO_TARGET_DIR=$CI_DIR/build-miri cargo +nightly miri test "${CRATE[@]}" --no-fail-fast "${tests[@]}" || return
+    tests=()
+    for file in tests/async/tests/*.rs; do
+        [ "$(basename "$file")" = c_peer.rs ] || tests+=(--test "$(basename "$file" .rs)")
+    done
+    CARGO_TARGET_DIR=$CI_DIR/build-miri cargo +nightly miri test -p arrow-device-abi-async-tests --no-fail-fast "${tests[@]}"
 }
 
 step "AddressSanitizer: a leak is found" address_finds
-step "AddressSanitizer: the tests" address "${CRATE[@]}" "${RUNTIME_TESTS[@]}"
+step "AddressSanitizer: the tests" address "${RUNTIME_TESTS[@]}"
+step "AddressSanitizer: the tests of async" address "${ASYNC_TESTS[@]}"
 step --needs rust_std "ThreadSanitizer: a race is found" thread_finds
-step --needs rust_std "ThreadSanitizer: the tests" thread_tests
+step --needs rust_std "ThreadSanitizer: the tests" thread_tests "${RUNTIME_TESTS[@]}"
+step --needs rust_std "ThreadSanitizer: the tests of async" thread_tests "${ASYNC_TESTS[@]}"
 step "Miri: the tests" miri
 
 finish

@@ -9,7 +9,10 @@ mapfile -t RUNTIME_TESTS < <(tests_without "$COMPILES")
 GRIND=(valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite)
 
 build() {
-    cargo test "${CRATE[@]}" --no-run "${RUNTIME_TESTS[@]}" 2>&1 | tee "$CI_DIR/valgrind.txt" || return
+    {
+        cargo test "${CRATE[@]}" --no-run "${RUNTIME_TESTS[@]}" &&
+            cargo test -p arrow-device-abi-async-tests --no-run --tests
+    } 2>&1 | tee "$CI_DIR/valgrind.txt" || return
     grep -q '^ *Executable ' "$CI_DIR/valgrind.txt"
 }
 programs() { sed -nE 's/^ *Executable .*\((.*)\)$/\1/p' "$CI_DIR/valgrind.txt"; }

@@ -12,6 +12,7 @@
 //! | sizes and copies | [`ReadyDeviceArray::to_host`], [`ReadyDeviceArray::buffer_sizes`], [`DeviceMemory`], [`HostMemory`] |
 //! | draining a stream | [`StreamReader`], [`StreamError`] |
 //! | making them | [`ArrayNode`], [`SchemaNode`], [`OwnedArrayStream::from_iter`], [`OwnedDeviceArrayStream::from_iter`], [`StreamFailure`] |
+//! | asynchronous streams (feature `async`) | `AsyncReceiver`, `AsyncTask`, `AsyncHandler::drive`, `Blocking` |
 //! | DLPack's devices | [`Device::from_dlpack`], [`Device::to_dlpack`] |
 //! | error codes | [`errno`] |
 //! | other crates' types | `interop::arrow` and `interop::pyo3`, each with a feature of its name |
@@ -50,7 +51,11 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[cfg(feature = "async")]
+mod async_handler;
 mod bits;
+#[cfg(feature = "async")]
+mod blocking;
 mod consumer;
 mod copy;
 #[cfg(feature = "cuda")]
@@ -61,12 +66,21 @@ pub mod format;
 #[cfg(any(feature = "arrow", feature = "pyo3"))]
 pub mod interop;
 mod owned;
+mod panics;
 mod producer;
 pub mod raw;
 mod stream_error;
+#[cfg(feature = "async")]
+mod sync;
 mod view;
 mod walk;
+#[cfg(feature = "async")]
+mod watched;
 
+#[cfg(feature = "async")]
+pub use async_handler::AsyncHandler;
+#[cfg(feature = "async")]
+pub use blocking::Blocking;
 pub use consumer::*;
 pub use copy::{
     BufferSizes, CopyError, CopyOptions, DeviceMemory, HostMemory, NotForTheHost, Offsets, Transfer,
@@ -77,8 +91,10 @@ pub use owned::{
     TakeError,
 };
 pub use producer::{ArrayNode, ExportError, ExportErrorKind, ExportEvent, SchemaNode, StreamFailure};
+#[cfg(feature = "async")]
+pub use producer::{AsyncBatch, Drive, Driven, IterStream};
 pub use stream_error::StreamError;
-pub use view::{ArrayView, BinaryViewBuffers, Metadata, MetadataPairs, SchemaView, ViewError};
+pub use view::{ArrayView, BinaryViewBuffers, Metadata, MetadataBuf, MetadataPairs, SchemaView, ViewError};
 
 /// Folder of the crate's C header, for build scripts of crates that compile C against it.
 ///

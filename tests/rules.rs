@@ -111,6 +111,7 @@ fn faults_of_the_table_are_found() {
     assert!(found("C3", "`compile-fail/owned_is_not_clone.rs`").is_empty());
     assert!(found("C22", "`cuda/wait::raw_streams_and_names_of_streams`").is_empty());
     assert!(found("C10", "`pyo3/capsules::a_capsule_is_consumed_once`").is_empty());
+    assert!(found("A2", "`async/receive::the_schema_comes_first`").is_empty());
     assert!(found("B2", "none: because").is_empty());
 
     assert_eq!(found("B2", "none:").len(), 1);
@@ -121,6 +122,9 @@ fn faults_of_the_table_are_found() {
     assert_eq!(found("B2", "`cuda/wait::no_such_test`").len(), 1);
     assert_eq!(found("B2", "`cuda/wait::raw_streams_and_names_of_streams`").len(), 1);
     assert_eq!(found("B2", "`pyo3/owned::drop_releases_the_base_struct_only`").len(), 1);
+    assert_eq!(found("B2", "`async/no_such_file::test`").len(), 1);
+    assert_eq!(found("A2", "`async/receive::no_such_test`").len(), 1);
+    assert_eq!(found("A3", "`async/receive::the_schema_comes_first`").len(), 1);
     assert_eq!(found("B2", "`compile-fail/owned_is_not_clone.rs`").len(), 1);
     assert_eq!(found("B2", "`compile-fail/no_such_program.rs`").len(), 1);
     assert_eq!(found("B2", "`owned::take`").len(), 1, "a function, but no test");

@@ -7,11 +7,11 @@ use alloc::string::ToString;
 use core::ffi::{CStr, c_char, c_int};
 use core::{fmt, ptr};
 
-use super::panics::{Panic, contain};
 use crate::errno::{EINVAL, EIO, ENOMEM};
 use crate::owned::{
     Owned, OwnedArray, OwnedArrayStream, OwnedDeviceArray, OwnedDeviceArrayStream, OwnedSchema, Release,
 };
+use crate::panics::{Panic, contain};
 use crate::raw::{
     ArrowArray, ArrowArrayStream, ArrowDeviceArray, ArrowDeviceArrayStream, ArrowDeviceType, ArrowSchema,
 };
@@ -99,7 +99,7 @@ impl From<Panic> for StreamFailure {
 }
 
 /// One of the two stream structs, as a producer sees it.
-trait Produced: Release + 'static {
+pub(super) trait Produced: Release + 'static {
     type Array: Release;
 
     /// A live struct with the callbacks of `source`, which it owns.
@@ -114,10 +114,10 @@ trait Produced: Release + 'static {
     fn admit(device_type: ArrowDeviceType, array: &Self::Array) -> Result<(), StreamFailure>;
 }
 
-type Item<S> = Result<Owned<<S as Produced>::Array>, StreamFailure>;
+pub(super) type Item<S> = Result<Owned<<S as Produced>::Array>, StreamFailure>;
 
 /// What a produced stream holds.
-struct Source<S: ?Sized, I> {
+pub(super) struct Source<S: ?Sized, I> {
     device_type: ArrowDeviceType,
     schema: OwnedSchema,
     /// Gone after the end or a failure.

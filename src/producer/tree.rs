@@ -16,9 +16,9 @@ use core::mem::offset_of;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::panics::contain;
 use super::{ExportError, ExportErrorKind};
 use crate::owned::Release;
+use crate::panics::contain;
 use crate::walk::{Link, Node, Visit, walk};
 
 /// A struct that can be a node of a tree.

@@ -1,5 +1,6 @@
 //! [`Metadata`]: the binary encoding of key-value pairs in a schema.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::ffi::c_char;
 use core::fmt;
@@ -143,3 +144,41 @@ impl<'a> Iterator for MetadataPairs<'a> {
 
 impl ExactSizeIterator for MetadataPairs<'_> {}
 impl FusedIterator for MetadataPairs<'_> {}
+
+/// Key-value pairs in a place of their own: a copy of somebody's [`Metadata`], in the interface's encoding.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct MetadataBuf {
+    /// The encoding; nothing at all for no pairs.
+    encoded: Box<[u8]>,
+    count: usize,
+}
+
+impl MetadataBuf {
+    /// The pairs.
+    #[must_use]
+    pub fn as_metadata(&self) -> Metadata<'_> {
+        Metadata { count: self.count, pairs: self.encoded.get(NUMBER..).unwrap_or_default() }
+    }
+
+    /// The encoding, or null for no pairs; valid as long as `self` is not dropped.
+    #[cfg(feature = "async")]
+    pub(crate) fn as_ptr(&self) -> *const c_char {
+        if self.encoded.is_empty() { core::ptr::null() } else { self.encoded.as_ptr().cast() }
+    }
+}
+
+impl From<Metadata<'_>> for MetadataBuf {
+    fn from(metadata: Metadata<'_>) -> Self {
+        let Ok(count @ 1..) = i32::try_from(metadata.count) else {
+            return Self::default();
+        };
+        let encoded = [&count.to_ne_bytes(), metadata.pairs].concat();
+        Self { encoded: encoded.into(), count: metadata.count }
+    }
+}
+
+impl fmt::Debug for MetadataBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_metadata().fmt(f)
+    }
+}

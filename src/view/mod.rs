@@ -10,7 +10,7 @@ use core::fmt;
 
 pub(crate) use array::null_count_is_possible;
 pub use array::{ArrayView, BinaryViewBuffers};
-pub use metadata::{Metadata, MetadataPairs};
+pub use metadata::{Metadata, MetadataBuf, MetadataPairs};
 pub use schema::SchemaView;
 
 use crate::owned::{Owned, Release, TakeError};

@@ -9,9 +9,10 @@ mod describe;
 mod export;
 mod made;
 mod streams;
+mod text;
 mod trees;
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::fmt::{self, Display};
 use core::ptr;
 
@@ -22,33 +23,11 @@ use arrow_device_abi::{
 };
 
 use export::How;
+use text::PeerText;
 
 const BATCH: c_int = 1;
 const END: c_int = 0;
 const FAILED: c_int = -1;
-const REFUSED: c_int = -2;
-
-/// `PeerText` of `cpp_peer.h`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct PeerText {
-    context: *mut c_void,
-    append: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>,
-}
-
-impl PeerText {
-    fn put(&self, text: &str) {
-        if let Some(append) = self.append {
-            // SAFETY: `cpp_peer.h` makes the caller pass a callback that fits its context; it copies the text.
-            unsafe { append(self.context, text.as_ptr().cast(), text.len()) };
-        }
-    }
-
-    fn refuse(&self, why: impl Display) -> c_int {
-        self.put(&why.to_string());
-        REFUSED
-    }
-}
 
 type Wait = unsafe extern "C" fn(*mut c_void, i32, i64, *mut c_void) -> c_int;
 
