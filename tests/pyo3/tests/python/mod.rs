@@ -5,6 +5,9 @@
     reason = "each test program uses a part; pyo3 has an old name, a new one, or both"
 )]
 
+#[path = "../../../../src/interop/pyo3/compat.rs"]
+mod compat;
+
 use std::ffi::CStr;
 
 use pyo3::marker::Ungil;
@@ -30,19 +33,7 @@ pub fn attach<R>(f: impl for<'py> FnOnce(Python<'py>) -> R) -> R {
 
 /// Runs `f` without the GIL.
 pub fn detach<T: Ungil>(py: Python<'_>, f: impl Ungil + FnOnce() -> T) -> T {
-    trait Detach: Sized {
-        fn detach<T: Ungil>(self, f: impl Ungil + FnOnce() -> T) -> T;
-        fn allow_threads<T: Ungil>(self, f: impl Ungil + FnOnce() -> T) -> T;
-    }
-    impl Detach for Python<'_> {
-        fn detach<T: Ungil>(self, f: impl Ungil + FnOnce() -> T) -> T {
-            self.allow_threads(f)
-        }
-        fn allow_threads<T: Ungil>(self, f: impl Ungil + FnOnce() -> T) -> T {
-            self.detach(f)
-        }
-    }
-    py.detach(f)
+    compat::detach(py, f)
 }
 
 /// A function of Python's own.
