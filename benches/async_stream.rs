@@ -77,7 +77,8 @@ fn batches() -> impl Iterator<Item = Result<OwnedDeviceArray, StreamFailure>> + 
 }
 
 fn synchronous() {
-    let stream = OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema(), batches());
+    // SAFETY: the arrays are of this schema.
+    let stream = unsafe { OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema(), batches()) };
     let mut reader = DeviceArrayStreamReader::new(stream);
     black_box(reader.schema().expect("a schema"));
     let rows: i64 = reader.map(|array| black_box(array.expect("no errors")).as_raw().array.length).sum();
@@ -87,7 +88,8 @@ fn synchronous() {
 /// Both ends polled in turn, as by an executor that has nothing else to do.
 fn on_one_thread(depth: u32) {
     let (handler, mut receive) = AsyncReceiver::prepare(Demand::Prefetch(depth));
-    let mut drive = handler.drive_iter(ArrowDeviceType::CPU, schema(), batches());
+    // SAFETY: the arrays are of this schema.
+    let mut drive = unsafe { handler.drive_iter(ArrowDeviceType::CPU, schema(), batches()) };
     let mut context = Context::from_waker(Waker::noop());
     let mut driving = Pin::new(&mut drive).poll(&mut context);
     let Poll::Ready(receiver) = Pin::new(&mut receive).poll(&mut context) else { panic!("no schema") };
@@ -106,7 +108,8 @@ fn on_one_thread(depth: u32) {
 
 fn on_two_threads(depth: u32) {
     let (handler, receive) = AsyncReceiver::prepare(Demand::Prefetch(depth));
-    let drive = handler.drive_iter(ArrowDeviceType::CPU, schema(), batches());
+    // SAFETY: the arrays are of this schema.
+    let drive = unsafe { handler.drive_iter(ArrowDeviceType::CPU, schema(), batches()) };
     let driving = thread::spawn(move || drive.wait());
     let arrays = Blocking::new(receive.wait().expect("a schema").into_arrays());
     let rows: i64 = arrays.map(|array| black_box(array.expect("no errors")).as_raw().array.length).sum();

@@ -135,7 +135,8 @@ mod producer {
             let exported = Batch::new(number, Arc::clone(&releases)).export();
             exported.map_err(StreamFailure::from)
         });
-        let stream = OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema()?, batches);
+        // SAFETY: the arrays are of this schema.
+        let stream = unsafe { OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema()?, batches) };
         // SAFETY: valid for writes, as the caller promises.
         unsafe { stream.export_to(out) };
         Ok(())

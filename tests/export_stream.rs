@@ -57,7 +57,8 @@ fn a_round_trip() {
 fn the_fields() {
     for device_type in [ArrowDeviceType::CPU, ArrowDeviceType::ROCM, ArrowDeviceType(77)] {
         let items: [Result<_, StreamFailure>; 0] = [];
-        let stream = OwnedDeviceArrayStream::from_iter(device_type, schema(), items);
+        // SAFETY: the arrays are of this schema.
+        let stream = unsafe { OwnedDeviceArrayStream::from_iter(device_type, schema(), items) };
         let raw = stream.as_raw();
         assert_eq!(raw.device_type, device_type);
         assert!(raw.get_schema.is_some() && raw.get_next.is_some());
@@ -66,7 +67,8 @@ fn the_fields() {
         assert!(reader.next_array().unwrap().is_none());
     }
     let items: [Result<_, StreamFailure>; 0] = [];
-    let mut reader = ArrayStreamReader::new(OwnedArrayStream::from_iter(schema(), items));
+    // SAFETY: the arrays are of this schema.
+    let mut reader = ArrayStreamReader::new(unsafe { OwnedArrayStream::from_iter(schema(), items) });
     assert!(reader.next_array().unwrap().is_none());
 }
 
@@ -277,7 +279,8 @@ fn devices_of_one_type() {
     let dropped = Counter::new();
     let cuda = |id| Device::new(ArrowDeviceType::CUDA, id);
     let arrays = [0, 1, -1].map(|id| Ok::<_, StreamFailure>(on_device(1, cuda(id), &dropped)));
-    let stream = OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CUDA, schema(), arrays);
+    // SAFETY: the arrays are of this schema.
+    let stream = unsafe { OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CUDA, schema(), arrays) };
     let reader = DeviceArrayStreamReader::new(stream);
     assert_eq!(reader.device_type(), ArrowDeviceType::CUDA);
     let ids: Vec<_> = reader.map(|array| array.unwrap().device().device_id).collect();

@@ -165,7 +165,8 @@ fn an_array_of_another_device_type_never_leaves() {
         let array = |device_type| Ok::<_, StreamFailure>(on_device(1, Device::new(device_type, 0), &dropped));
         let items = [ArrowDeviceType::CUDA, other, ArrowDeviceType::CUDA].map(array);
         let items = Items(items.into(), ended.clone());
-        let stream = OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CUDA, schema(), items);
+        // SAFETY: the arrays are of this schema.
+        let stream = unsafe { OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CUDA, schema(), items) };
         let mut consumer = Consumer::new(stream);
         assert_eq!(consumer.next_length(), Ok(1));
         assert_eq!(dropped.get(), 1);
@@ -237,7 +238,8 @@ fn items_that_cannot_fail() {
 
     let dropped = Counter::new();
     let array: OwnedArray = ArrowArrayStream::array(1, &dropped);
-    let stream = OwnedArrayStream::from_iter(schema(), [Ok::<_, Never>(array)]);
+    // SAFETY: the arrays are of this schema.
+    let stream = unsafe { OwnedArrayStream::from_iter(schema(), [Ok::<_, Never>(array)]) };
     assert_eq!(StreamReader::new(stream).filter(Result::is_ok).count(), 1);
     assert_eq!(dropped.get(), 1);
 }

@@ -95,7 +95,8 @@ mod producer {
         let schema = SchemaNode { format: "+s", children: &[number], ..SchemaNode::default() }.export()?;
         let batches = (0..BATCHES)
             .map(|number| batch(number, counts).inspect(|_| println!("producer: made batch {number}")));
-        Ok(handler.drive_iter(ArrowDeviceType::CPU, schema, batches).wait())
+        // SAFETY: the arrays are of this schema.
+        Ok(unsafe { handler.drive_iter(ArrowDeviceType::CPU, schema, batches) }.wait())
     }
 }
 

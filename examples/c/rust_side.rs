@@ -58,7 +58,8 @@ fn make_batch(first: i64, length: i64) -> Result<OwnedDeviceArray> {
 fn make_stream(batches: i64, fails: bool) -> Result<OwnedDeviceArrayStream> {
     let failure = fails.then(|| Err(StreamFailure::new(errno::EIO, "the last batch got lost")));
     let arrays = (0..batches).map(|batch| make_batch(2 * batch, 2)).chain(failure);
-    Ok(OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, make_schema()?, arrays))
+    // SAFETY: the arrays are of this schema.
+    Ok(unsafe { OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, make_schema()?, arrays) })
 }
 
 /// How C waits for its events.

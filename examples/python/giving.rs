@@ -128,8 +128,10 @@ pub unsafe extern "C" fn exchange_make_stream(fails: bool, out: *mut ArrowArrayS
     });
     match SCHEMA.export() {
         Ok(schema) => {
+            // SAFETY: the batches are of the schema.
+            let stream = unsafe { OwnedArrayStream::from_iter(schema, batches) };
             // SAFETY: valid for writes as the caller promises.
-            unsafe { OwnedArrayStream::from_iter(schema, batches).export_to(out) };
+            unsafe { stream.export_to(out) };
             true
         }
         Err(error) => {

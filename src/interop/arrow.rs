@@ -111,13 +111,28 @@ pub fn export_record_batch(batch: &RecordBatch) -> Result<(OwnedDeviceArray, Own
 ///
 /// # Errors
 ///
-/// What arrow-rs cannot export of the schema. Errors of the reader reach the consumer of the stream.
+/// What arrow-rs cannot export of the schema. Errors of the reader reach the consumer of the stream, and so does that of
+/// a batch whose columns are not of the types that the reader has told.
 pub fn export_reader(
     reader: Box<dyn RecordBatchReader + Send>,
 ) -> Result<OwnedDeviceArrayStream, ArrowError> {
-    let schema = FFI_ArrowSchema::try_from(&*reader.schema())?.into();
-    let batches = reader.map(|batch| Ok::<_, ArrowError>(export_record_batch(&batch?)?.0));
-    Ok(OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema, batches))
+    let told = reader.schema();
+    let schema = FFI_ArrowSchema::try_from(&*told)?.into();
+    let batches = reader.map(move |batch| {
+        let batch = batch?;
+        // A reader is anybody's, and need not keep to what it has told.
+        let found = batch.schema();
+        let mut types = told.fields().iter().zip(found.fields());
+        if told.fields().len() != found.fields().len()
+            || !types.all(|(told, found)| told.data_type().equals_datatype(found.data_type()))
+        {
+            let error = "a batch has other types than its reader has told";
+            return Err(ArrowError::SchemaError(error.to_string()));
+        }
+        Ok(export_record_batch(&batch)?.0)
+    });
+    // SAFETY: batches of other types than the schema's are errors.
+    Ok(unsafe { OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema, batches) })
 }
 
 /// Imports an array that the host can read. Nothing is copied, but for buffers that arrow-rs wants aligned.

@@ -277,7 +277,10 @@ produced!(ArrowDeviceArrayStream, ArrowDeviceArray, { device_type }, |expected, 
     ))
 });
 
-fn stream<S: Produced, I, E>(device_type: ArrowDeviceType, schema: OwnedSchema, items: I) -> Owned<S>
+/// # Safety
+///
+/// - The arrays are of the schema.
+unsafe fn stream<S: Produced, I, E>(device_type: ArrowDeviceType, schema: OwnedSchema, items: I) -> Owned<S>
 where
     I: Iterator<Item = Result<Owned<S::Array>, E>> + Send + 'static,
     E: Into<StreamFailure>,
@@ -291,8 +294,9 @@ where
         stream: core::marker::PhantomData,
     };
     let raw = S::over(Box::new(source));
-    // SAFETY: a live stream that obeys the interface, and nobody else has it. It may be driven from any thread, one
-    // call at a time, because the iterator can be sent and the schema and arrays are anybody's.
+    // SAFETY: a live stream that obeys the interface, with arrays of its schema as the caller promises, and nobody else
+    // has it. It may be driven from any thread, one call at a time, because the iterator can be sent and the schema and
+    // arrays are anybody's.
     unsafe { Owned::adopt(raw) }
 }
 
@@ -302,14 +306,20 @@ impl OwnedArrayStream {
     /// The first error ends it, and is reported as often as the consumer asks on. So does a panic with feature `std`;
     /// without, it aborts. The iterator is dropped at the end, or when the stream is released. It is called on whatever
     /// thread the consumer is on, one call at a time.
+    ///
+    /// # Safety
+    ///
+    /// - Every array that `items` yields is one of `schema` (D15), by which consumers will read its buffers: of its type,
+    ///   node by node, as is promised of one that is exported. Nobody can see that of an array.
     #[must_use]
-    pub fn from_iter<I, E>(schema: OwnedSchema, items: I) -> Self
+    pub unsafe fn from_iter<I, E>(schema: OwnedSchema, items: I) -> Self
     where
         I: IntoIterator<Item = Result<OwnedArray, E>>,
         I::IntoIter: Send + 'static,
         E: Into<StreamFailure> + 'static,
     {
-        stream(ArrowDeviceType::CPU, schema, items.into_iter())
+        // SAFETY: as the caller promises.
+        unsafe { stream(ArrowDeviceType::CPU, schema, items.into_iter()) }
     }
 }
 
@@ -318,13 +328,18 @@ impl OwnedDeviceArrayStream {
     ///
     /// As [`OwnedArrayStream::from_iter`]; an array on another type of device is released, and ends the stream with an
     /// error (S1).
+    ///
+    /// # Safety
+    ///
+    /// - As for [`OwnedArrayStream::from_iter`].
     #[must_use]
-    pub fn from_iter<I, E>(device_type: ArrowDeviceType, schema: OwnedSchema, items: I) -> Self
+    pub unsafe fn from_iter<I, E>(device_type: ArrowDeviceType, schema: OwnedSchema, items: I) -> Self
     where
         I: IntoIterator<Item = Result<OwnedDeviceArray, E>>,
         I::IntoIter: Send + 'static,
         E: Into<StreamFailure> + 'static,
     {
-        stream(device_type, schema, items.into_iter())
+        // SAFETY: as the caller promises.
+        unsafe { stream(device_type, schema, items.into_iter()) }
     }
 }

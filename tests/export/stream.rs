@@ -57,7 +57,8 @@ impl Produced for ArrowArrayStream {
         schema: OwnedSchema,
         items: impl IntoIterator<Item = Result<OwnedArray, E>, IntoIter: Send + 'static>,
     ) -> OwnedArrayStream {
-        OwnedArrayStream::from_iter(schema, items)
+        // SAFETY: the arrays are of this schema.
+        unsafe { OwnedArrayStream::from_iter(schema, items) }
     }
 
     fn array(length: i64, dropped: &Counter) -> OwnedArray {
@@ -82,7 +83,8 @@ impl Produced for ArrowDeviceArrayStream {
         schema: OwnedSchema,
         items: impl IntoIterator<Item = Result<OwnedDeviceArray, E>, IntoIter: Send + 'static>,
     ) -> OwnedDeviceArrayStream {
-        OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CUDA, schema, items)
+        // SAFETY: the arrays are of this schema.
+        unsafe { OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CUDA, schema, items) }
     }
 
     fn array(length: i64, dropped: &Counter) -> OwnedDeviceArray {

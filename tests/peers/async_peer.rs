@@ -222,7 +222,8 @@ fn drive(
     };
     let given = Arc::new(AtomicI64::new(0));
     let source = Source { reader, plan, taken: Arc::clone(&taken), given: Arc::clone(&given) };
-    let mut drive = Some(handler.drive_iter(device_type, schema, source));
+    // SAFETY: the arrays are of this schema.
+    let mut drive = Some(unsafe { handler.drive_iter(device_type, schema, source) });
     let driven = poll_fn(move |context| {
         let Some(driving) = &mut drive else { return Poll::Ready("dropped".to_owned()) };
         let end = Pin::new(driving).poll(context).map(|end: Driven| format!("{end:?}"));

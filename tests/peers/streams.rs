@@ -104,7 +104,8 @@ pub unsafe extern "C" fn peer_relay(
                 export::device_array(array, how)
             }
         });
-        Ok::<_, describe::Error>(OwnedDeviceArrayStream::from_iter(device_type, schema, batches))
+        // SAFETY: the arrays are of this schema.
+        Ok::<_, describe::Error>(unsafe { OwnedDeviceArrayStream::from_iter(device_type, schema, batches) })
     };
     match relay() {
         Ok(relay) => {
@@ -136,7 +137,8 @@ pub unsafe extern "C" fn peer_relay_host(
         let mut source = ArrayStreamReader::new(stream?);
         let schema = export::schema(source.schema()?, how)?;
         let batches = relayed(source, failure, move |array, _| export::host_array(array, how));
-        Ok::<_, describe::Error>(OwnedArrayStream::from_iter(schema, batches))
+        // SAFETY: the arrays are of this schema.
+        Ok::<_, describe::Error>(unsafe { OwnedArrayStream::from_iter(schema, batches) })
     };
     match relay() {
         Ok(relay) => {
@@ -158,7 +160,8 @@ pub unsafe extern "C" fn peer_produce(out: *mut ArrowDeviceArrayStream, text: Pe
     let batches = Variant::ALL.into_iter().map(|variant| export::made(variant).map_err(impossible));
     match export::made_schema() {
         Ok(schema) => {
-            let stream = OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema, batches);
+            // SAFETY: the arrays are of this schema.
+            let stream = unsafe { OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema, batches) };
             // SAFETY: valid for writes as the caller promises.
             unsafe { stream.export_to(out) };
             0

@@ -68,7 +68,8 @@ impl DeviceArray {
     ) -> PyResult<Pair<'py>> {
         // SAFETY: callers pass capsules that keep to the protocol.
         unsafe { check_request(&self.schema, requested_schema, kwargs) }?;
-        to_capsules(py, self.schema.try_clone()?, mem::take(&mut self.array))
+        // SAFETY: the array is one of this schema.
+        unsafe { to_capsules(py, self.schema.try_clone()?, mem::take(&mut self.array)) }
     }
 }
 
@@ -84,6 +85,7 @@ impl HostArray {
         // SAFETY: as above.
         unsafe { check_request(&this.schema, requested_schema, None) }?;
         let array = mem::take(&mut this.array).synchronize(&NoWait)?.into_host_array()?;
-        to_capsules(py, this.schema.try_clone()?, array)
+        // SAFETY: the array is one of this schema.
+        unsafe { to_capsules(py, this.schema.try_clone()?, array) }
     }
 }

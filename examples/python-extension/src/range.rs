@@ -58,7 +58,8 @@ impl Range {
         let schema = Self::schema()?;
         // SAFETY: callers pass capsules that keep to the protocol.
         unsafe { check_request(&schema, requested_schema, kwargs) }?;
-        to_capsules(py, schema, self.export()?)
+        // SAFETY: the array is one of this schema.
+        unsafe { to_capsules(py, schema, self.export()?) }
     }
 
     /// The array twice.
@@ -74,6 +75,7 @@ impl Range {
         unsafe { check_request(&schema, requested_schema, kwargs) }?;
         let arrays = [self.export()?, self.export()?].map(Ok::<_, StreamFailure>);
         let device_type = Device::CPU.device_type;
-        to_capsule(py, OwnedDeviceArrayStream::from_iter(device_type, schema, arrays))
+        // SAFETY: the arrays are of this schema.
+        to_capsule(py, unsafe { OwnedDeviceArrayStream::from_iter(device_type, schema, arrays) })
     }
 }

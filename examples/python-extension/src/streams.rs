@@ -117,6 +117,7 @@ impl HostStream {
         let arrays = DeviceArrayStreamReader::new(this.take());
         let arrays =
             arrays.map(|array| Ok::<_, StreamFailure>(array?.synchronize(&NoWait)?.into_host_array()?));
-        to_capsule(py, OwnedArrayStream::from_iter(this.schema.try_clone()?, arrays))
+        // SAFETY: the arrays are of this schema.
+        to_capsule(py, unsafe { OwnedArrayStream::from_iter(this.schema.try_clone()?, arrays) })
     }
 }

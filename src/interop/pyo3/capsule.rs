@@ -229,7 +229,11 @@ pub unsafe fn from_capsule<T: CapsuleStruct>(capsule: &Bound<'_, PyAny>) -> PyRe
 /// # Errors
 ///
 /// As [`to_capsule`]; both structs are released then.
-pub fn to_capsules<A: CapsuleArray>(
+///
+/// # Safety
+///
+/// - `array` is one of `schema` (D15), by which whoever takes the pair will read its buffers.
+pub unsafe fn to_capsules<A: CapsuleArray>(
     py: Python<'_>,
     schema: OwnedSchema,
     array: Owned<A>,

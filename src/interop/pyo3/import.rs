@@ -96,7 +96,8 @@ fn on_the_cpu(stream: OwnedArrayStream) -> Result<OwnedDeviceArrayStream, crate:
     let mut reader = ArrayStreamReader::new(stream);
     let schema = reader.schema()?;
     let arrays = reader.map(|array| array.map(OwnedDeviceArray::from));
-    Ok(OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema, arrays))
+    // SAFETY: the arrays are those of a stream of this schema.
+    Ok(unsafe { OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema, arrays) })
 }
 
 /// A method, or `None` if the object has none of this name. Other errors than that are the object's.

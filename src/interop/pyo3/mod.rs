@@ -30,7 +30,8 @@
 //!         let node = ArrayNode { length: self.0.len().try_into()?, buffers: &buffers, ..Default::default() };
 //!         // SAFETY: the values are written and of the schema's type, and the `Arc` that is kept keeps them.
 //!         let array = unsafe { node.export_on(Device::CPU, ExportEvent::Synchronized, Arc::clone(&self.0)) }?;
-//!         to_capsules(py, schema, array)
+//!         // SAFETY: the array is one of this schema.
+//!         unsafe { to_capsules(py, schema, array) }
 //!     }
 //! }
 //!

@@ -103,7 +103,17 @@ impl AsyncHandler {
     ///
     /// The batches have to be extracted by the consumer, once each, also after release (A10). The producer struct lives
     /// until the last of them is.
-    pub fn drive<S, B, E>(self, device_type: ArrowDeviceType, schema: OwnedSchema, source: S) -> Drive<S>
+    ///
+    /// # Safety
+    ///
+    /// - Every array that `source` yields is one of `schema` (D15), by which the consumer will read its buffers: of its
+    ///   type, node by node, as is promised of one that is exported. Nobody can see that of an array.
+    pub unsafe fn drive<S, B, E>(
+        self,
+        device_type: ArrowDeviceType,
+        schema: OwnedSchema,
+        source: S,
+    ) -> Drive<S>
     where
         S: Stream<Item = Result<B, E>>,
         B: Into<AsyncBatch>,
@@ -121,7 +131,11 @@ impl AsyncHandler {
     }
 
     /// As [`drive`](Self::drive), from an iterator, which is called where the future is polled.
-    pub fn drive_iter<I, B, E>(
+    ///
+    /// # Safety
+    ///
+    /// - As for [`drive`](Self::drive).
+    pub unsafe fn drive_iter<I, B, E>(
         self,
         device_type: ArrowDeviceType,
         schema: OwnedSchema,
@@ -132,7 +146,8 @@ impl AsyncHandler {
         B: Into<AsyncBatch>,
         E: Into<StreamFailure>,
     {
-        self.drive(device_type, schema, IterStream(source.into_iter()))
+        // SAFETY: as the caller promises.
+        unsafe { self.drive(device_type, schema, IterStream(source.into_iter())) }
     }
 }
 

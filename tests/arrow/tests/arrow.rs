@@ -262,7 +262,8 @@ fn host_streams_convert_into_each_other() {
     let arrays: Vec<OwnedArray> = ours.map(Result::unwrap).collect();
     assert_eq!(arrays.iter().map(|array| array.view().unwrap().length()).collect::<Vec<_>>(), [2, 1]);
 
-    let stream = OwnedArrayStream::from_iter(schema, arrays.into_iter().map(Ok::<_, ArrowError>));
+    // SAFETY: the arrays are of this schema.
+    let stream = unsafe { OwnedArrayStream::from_iter(schema, arrays.into_iter().map(Ok::<_, ArrowError>)) };
     let theirs = arrays::stream_reader(stream.into());
     let read: Vec<RecordBatch> = theirs.map(Result::unwrap).collect();
     assert_eq!(read, [batch(&[1, 2]), batch(&[3])]);
@@ -270,11 +271,14 @@ fn host_streams_convert_into_each_other() {
 
 #[test]
 fn a_stream_without_a_schema_is_an_error() {
-    let stream = arrow_device_abi::OwnedDeviceArrayStream::from_iter(
-        ArrowDeviceType::CPU,
-        OwnedSchema::released(),
-        std::iter::empty::<Result<OwnedDeviceArray, ArrowError>>(),
-    );
+    // SAFETY: the arrays are of this schema.
+    let stream = unsafe {
+        arrow_device_abi::OwnedDeviceArrayStream::from_iter(
+            ArrowDeviceType::CPU,
+            OwnedSchema::released(),
+            std::iter::empty::<Result<OwnedDeviceArray, ArrowError>>(),
+        )
+    };
     // SAFETY: there are no arrays.
     let error = unsafe { import_reader(stream, NoWait) }.err().expect("no schema");
     assert!(matches!(error, ImportError::Stream(_)), "{error}");

@@ -211,7 +211,8 @@ fn driven(answers: Answers, batches: i64, failure: Option<StreamFailure>) -> (Dr
     let items = items.chain(failure.map(Err));
     // SAFETY: a live handler, which nobody else calls, and books that outlive it.
     let handler = unsafe { AsyncHandler::from_raw(async_make_handler(&raw const answers, &raw mut *books)) };
-    let end = handler.unwrap().drive_iter(CUDA.device_type, schema, items).wait();
+    // SAFETY: the arrays are of this schema.
+    let end = unsafe { handler.unwrap().drive_iter(CUDA.device_type, schema, items) }.wait();
     let Books { released, events_destroyed, .. } = arrays.get();
     // The schema's root is counted with the arrays'.
     assert_eq!((released[0], events_destroyed), (made + 1, made));

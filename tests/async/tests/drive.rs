@@ -38,7 +38,8 @@ fn a_whole_stream() {
     let [arrays, schemas] = [Counter::new(), Counter::new()];
     let (handler, called) = handler(Script::requesting(9));
     let schema = schema(c"+s").counted(&schemas).own();
-    let mut drive = handler.drive_iter(CUDA.device_type, schema, batches([3, 0, 5], &arrays));
+    // SAFETY: the arrays are of this schema.
+    let mut drive = unsafe { handler.drive_iter(CUDA.device_type, schema, batches([3, 0, 5], &arrays)) };
     assert_eq!(called.take(), [], "nothing before it is polled");
     let task = Task::default();
     assert_eq!(ready(task.poll(&mut drive)), Driven::Complete);
@@ -62,7 +63,8 @@ fn no_more_than_requested() {
         feed.batch(length, &released);
     }
     feed.end();
-    let mut drive: Drive<Source> = handler.drive(CUDA.device_type, schema(c"+s").own(), source);
+    // SAFETY: the arrays are of this schema.
+    let mut drive: Drive<Source> = unsafe { handler.drive(CUDA.device_type, schema(c"+s").own(), source) };
     let task = Task::default();
     assert!(task.poll(&mut drive).is_pending());
     assert_eq!((called.take(), feed.left(), task.woken()), (vec![opened()], 7, 0));
@@ -91,7 +93,9 @@ fn the_end_needs_no_request() {
     for n in [0, 1, 3] {
         let (handler, called) = handler(if n == 0 { Script::default() } else { Script::requesting(n) });
         let released = Counter::new();
-        let drive = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), batches(0..n, &released));
+        // SAFETY: the arrays are of this schema.
+        let drive =
+            unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), batches(0..n, &released)) };
         assert_eq!(drive.wait(), Driven::Complete);
         let expected: Vec<_> = core::iter::once(opened())
             .chain((0..n).map(Event::Batch))
@@ -115,7 +119,8 @@ fn requests_within_callbacks_do_not_grow_the_stack() {
         let (handler, called) = handler(script);
         let count = released.clone();
         let batches = (0..MANY).map(move |length| Ok::<_, StreamFailure>(made(length, &count)));
-        let mut drive = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), batches);
+        // SAFETY: the arrays are of this schema.
+        let mut drive = unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), batches) };
         assert_eq!(ready(Task::default().poll(&mut drive)), Driven::Complete);
         let events = called.take();
         assert_eq!((events.len() as i64, released.get() as i64), (MANY + 3, MANY));
@@ -129,7 +134,8 @@ fn requests_within_callbacks_do_not_grow_the_stack() {
 fn a_source_that_waits() {
     let (handler, called) = handler(Script::requesting(1));
     let (source, feed) = source();
-    let mut drive = handler.drive(CUDA.device_type, schema(c"+s").own(), source);
+    // SAFETY: the arrays are of this schema.
+    let mut drive = unsafe { handler.drive(CUDA.device_type, schema(c"+s").own(), source) };
     let task = Task::default();
     assert!(task.poll(&mut drive).is_pending());
     feed.batch(1, &Counter::new());
@@ -163,7 +169,9 @@ fn tasks_outlive_the_stream() {
     });
     let (handler, called) = handler(Script { take: Take::Keep, ..script });
     let released = Counter::new();
-    let drive = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), batches(1..=3, &released));
+    // SAFETY: the arrays are of this schema.
+    let drive =
+        unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), batches(1..=3, &released)) };
     assert_eq!(drive.wait(), Driven::Complete);
     let mut kept = called.kept();
     assert_eq!((kept.len(), released.get()), (3, 0));
@@ -189,7 +197,9 @@ fn tasks_outlive_the_stream() {
 fn discarded_batches_are_released() {
     let (handler, called) = handler(Script { take: Take::Discard, ..Script::requesting(3) });
     let released = Counter::new();
-    let drive = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), batches(1..=3, &released));
+    // SAFETY: the arrays are of this schema.
+    let drive =
+        unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), batches(1..=3, &released)) };
     assert_eq!(drive.wait(), Driven::Complete);
     assert_eq!((called.take().len(), released.get()), (6, 3));
 }
@@ -201,8 +211,8 @@ fn metadata() {
     let told = AsyncBatch { array: made(1, &Counter::new()), metadata: pairs(&[("row", "7"), ("", "")]) };
     let untold = AsyncBatch::from(made(2, &Counter::new()));
     let batches = [told, untold].map(Ok::<_, StreamFailure>);
-    let drive = handler
-        .drive_iter(CUDA.device_type, schema(c"+s").own(), batches)
+    // SAFETY: the arrays are of this schema.
+    let drive = unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), batches) }
         .with_metadata(pairs(&[("rows", "3")]));
     assert_eq!(drive.wait(), Driven::Complete);
     let owned = |key: &str, value: &str| (key.as_bytes().to_vec(), value.as_bytes().to_vec());
@@ -215,7 +225,10 @@ fn an_unknown_device_type() {
     let device = arrow_device_abi::Device::new(ArrowDeviceType(99), 7);
     let array = common::own(common::on_device(common::array(1), device, None));
     let (handler, called) = handler(Script::requesting(2));
-    let drive = handler.drive_iter(device.device_type, schema(c"+s").own(), [Ok::<_, StreamFailure>(array)]);
+    // SAFETY: the arrays are of this schema.
+    let drive = unsafe {
+        handler.drive_iter(device.device_type, schema(c"+s").own(), [Ok::<_, StreamFailure>(array)])
+    };
     assert_eq!(drive.wait(), Driven::Complete);
     assert_eq!(called.take()[0], Event::Schema("+s".to_owned(), device.device_type));
 }

@@ -37,7 +37,8 @@ fn ends(script: Script, batches: i64) -> (Driven, Vec<Event>) {
     }
     feed.end();
     let schema = schema(c"+s").counted(&schemas).own();
-    let mut drive = handler.drive(CUDA.device_type, schema, source);
+    // SAFETY: the arrays are of this schema.
+    let mut drive = unsafe { handler.drive(CUDA.device_type, schema, source) };
     let task = Task::default();
     let end = ready(task.poll(&mut drive));
     assert_eq!(feed.dropped.get(), 1, "the source goes with the end");
@@ -86,7 +87,8 @@ fn cancelled_from_other_threads() {
         for length in 0..sent {
             feed.batch(length, &released);
         }
-        let mut drive = handler.drive(CUDA.device_type, schema(c"+s").own(), source);
+        // SAFETY: the arrays are of this schema.
+        let mut drive = unsafe { handler.drive(CUDA.device_type, schema(c"+s").own(), source) };
         let task = Task::default();
         assert!(task.poll(&mut drive).is_pending());
         let producer = called.producer().unwrap();
@@ -139,7 +141,8 @@ fn impossible_requests() {
 
     let (handler, called) = handler(Script::default());
     let (source, _feed) = source();
-    let mut drive = handler.drive(CUDA.device_type, schema(c"+s").own(), source);
+    // SAFETY: the arrays are of this schema.
+    let mut drive = unsafe { handler.drive(CUDA.device_type, schema(c"+s").own(), source) };
     let task = Task::default();
     assert!(task.poll(&mut drive).is_pending());
     called.producer().unwrap().request(i64::MIN);
@@ -188,7 +191,8 @@ fn fails(fill: impl FnOnce(&Feed)) -> (Driven, Vec<Event>) {
     let (handler, called) = handler(Script::requesting(9));
     let (source, feed) = source();
     fill(&feed);
-    let mut drive = handler.drive(CUDA.device_type, schema(c"+s").own(), source);
+    // SAFETY: the arrays are of this schema.
+    let mut drive = unsafe { handler.drive(CUDA.device_type, schema(c"+s").own(), source) };
     let end = ready(Task::default().poll(&mut drive));
     assert_eq!(feed.dropped.get(), 1);
     (end, called.take())
@@ -211,7 +215,8 @@ fn errors_of_the_source() {
     // Any error will do, and is told without a request.
     let (handler, called) = handler(Script::default());
     let items = [Err::<OwnedDeviceArray, _>(io::Error::from_raw_os_error(EIO))];
-    let drive = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), items);
+    // SAFETY: the arrays are of this schema.
+    let drive = unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), items) };
     let text = io::Error::from_raw_os_error(EIO).to_string();
     assert_eq!(drive.wait(), failed(EIO, &text));
     assert_eq!(called.take(), [opened(), Event::Error(EIO, text), Event::Release]);
@@ -229,7 +234,8 @@ fn arrays_that_may_not_leave() {
     ] {
         let (handler, called) = handler(Script::requesting(9));
         let drive =
-            handler.drive_iter(CUDA.device_type, schema(c"+s").own(), [Ok::<_, StreamFailure>(array)]);
+            // SAFETY: the arrays are of this schema.
+            unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), [Ok::<_, StreamFailure>(array)]) };
         assert_eq!(drive.wait(), failed(EINVAL, text));
         assert_eq!(called.take(), [opened(), Event::Error(EINVAL, text.to_owned()), Event::Release]);
     }
@@ -241,7 +247,8 @@ fn arrays_that_may_not_leave() {
 fn nothing_to_call() {
     let items = || [Ok::<_, StreamFailure>(made(1, &Counter::new()))];
     let (handled, called) = handler(Script::requesting(9));
-    let end = handled.drive_iter(CUDA.device_type, OwnedSchema::released(), items()).wait();
+    // SAFETY: the arrays are of this schema.
+    let end = unsafe { handled.drive_iter(CUDA.device_type, OwnedSchema::released(), items()) }.wait();
     let text = "the schema of the stream is released";
     assert_eq!(end, failed(EINVAL, text));
     assert_eq!(called.take(), [Event::Error(EINVAL, text.to_owned()), Event::Release]);
@@ -257,7 +264,8 @@ fn nothing_to_call() {
             }
         }
         let items = items().into_iter().take(batches);
-        let end = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), items).wait();
+        // SAFETY: the arrays are of this schema.
+        let end = unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), items) }.wait();
         let text = format!("the handler has no {callback}");
         assert_eq!(end, failed(EINVAL, &text));
         let events = called.take();
@@ -268,7 +276,8 @@ fn nothing_to_call() {
     // SAFETY: a live handler that nobody calls yet.
     unsafe { (*handler.as_ptr()).on_error = None };
     let items = [Err::<OwnedDeviceArray, _>(StreamFailure::new(1, "nobody hears of"))];
-    let end = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), items).wait();
+    // SAFETY: the arrays are of this schema.
+    let end = unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), items) }.wait();
     assert_eq!((end, called.take()), (failed(1, "nobody hears of"), vec![opened(), Event::Release]));
 }
 
@@ -305,14 +314,17 @@ impl Drop for Panics {
 fn panics_of_the_source() {
     let (handled, called) = handler(Script::requesting(9));
     let panics = Panics { after: 1, in_drop: false };
-    let mut drive = handled.drive(CUDA.device_type, schema(c"+s").own(), panics);
+    // SAFETY: the arrays are of this schema.
+    let mut drive = unsafe { handled.drive(CUDA.device_type, schema(c"+s").own(), panics) };
     let text = "the producer of the stream panicked: no more";
     assert_eq!(ready(Task::default().poll(&mut drive)), failed(EIO, text));
     let error = Event::Error(EIO, text.to_owned());
     assert_eq!(called.take(), [opened(), Event::Batch(1), error, Event::Release]);
 
     let (handler, called) = handler(Script::requesting(9));
-    let drive = handler.drive(CUDA.device_type, schema(c"+s").own(), Panics { after: 1, in_drop: true });
+    // SAFETY: the arrays are of this schema.
+    let drive =
+        unsafe { handler.drive(CUDA.device_type, schema(c"+s").own(), Panics { after: 1, in_drop: true }) };
     assert_eq!(drive.wait(), Driven::Complete);
     assert_eq!(called.take(), [opened(), Event::Batch(1), Event::End, Event::Release]);
 }
@@ -328,7 +340,8 @@ fn panics_of_the_waker() {
     }
     let (handler, called) = handler(Script::default());
     let items = [Ok::<_, StreamFailure>(made(1, &Counter::new()))];
-    let mut drive = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), items);
+    // SAFETY: the arrays are of this schema.
+    let mut drive = unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), items) };
     let waker = std::sync::Arc::new(Panicking).into();
     let mut context = Context::from_waker(&waker);
     assert!(Future::poll(Pin::new(&mut drive), &mut context).is_pending());
@@ -347,7 +360,8 @@ fn dropped() {
         let [arrays, schemas] = [Counter::new(), Counter::new()];
         feed.batch(1, &arrays);
         let schema = schema(c"+s").counted(&schemas).own();
-        let mut drive = handler.drive(CUDA.device_type, schema, source);
+        // SAFETY: the arrays are of this schema.
+        let mut drive = unsafe { handler.drive(CUDA.device_type, schema, source) };
         let first = if polled {
             assert!(Task::default().poll(&mut drive).is_pending());
             vec![opened()]
@@ -362,7 +376,8 @@ fn dropped() {
 
     let (handled, called) = handler(Script::default());
     let (source, _feed) = source();
-    let mut drive = handled.drive(CUDA.device_type, schema(c"+s").own(), source);
+    // SAFETY: the arrays are of this schema.
+    let mut drive = unsafe { handled.drive(CUDA.device_type, schema(c"+s").own(), source) };
     assert!(Task::default().poll(&mut drive).is_pending());
     called.producer().unwrap().cancel();
     drop(drive);

@@ -43,7 +43,9 @@ fn on_two_threads() {
     for depth in [1, 2, 3, 16, 4096] {
         let released = Counter::new();
         let (handler, receive) = AsyncReceiver::prepare(Demand::Prefetch(depth));
-        let drive = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), counted(MANY, &released));
+        // SAFETY: the arrays are of this schema.
+        let drive =
+            unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), counted(MANY, &released)) };
         let driving = thread::spawn(move || drive.wait());
         let receiver = receive.wait().unwrap();
         assert_eq!(receiver.device_type(), CUDA.device_type);
@@ -72,7 +74,9 @@ fn on_executors() {
     for together in [false, true] {
         let released = Counter::new();
         let (handler, receive) = AsyncReceiver::prepare(Demand::Prefetch(3));
-        let drive = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), counted(MANY, &released));
+        // SAFETY: the arrays are of this schema.
+        let drive =
+            unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), counted(MANY, &released)) };
         let drained = async { drain(receive.await.unwrap().into_arrays()).await };
         let (end, taken) = if together {
             block_on(async {
@@ -99,7 +103,8 @@ fn an_error_in_the_middle() {
     feed.batch(2, &released);
     feed.error(StreamFailure::new(-5, "größe unbekannt"));
     let (handler, receive) = AsyncReceiver::prepare(Demand::Prefetch(1));
-    let drive = handler.drive(CUDA.device_type, schema(c"+s").own(), source);
+    // SAFETY: the arrays are of this schema.
+    let drive = unsafe { handler.drive(CUDA.device_type, schema(c"+s").own(), source) };
     let driving = thread::spawn(move || drive.wait());
     let mut arrays = Blocking::new(receive.wait().unwrap().into_arrays());
     assert_eq!(length(&arrays.next().unwrap().unwrap()), 1);
@@ -123,7 +128,8 @@ fn an_early_drop() {
             let made = Counter::new();
             let count = made.clone();
             let endless = endless.inspect(move |_| count.add());
-            let drive = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), endless);
+            // SAFETY: the arrays are of this schema.
+            let drive = unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), endless) };
             let driving = thread::spawn(move || drive.wait());
             let mut arrays = Blocking::new(receive.wait().unwrap().into_arrays());
             for _ in 0..taken {
@@ -140,7 +146,9 @@ fn an_early_drop() {
     for first in [true, false] {
         let released = Counter::new();
         let (handler, receive) = AsyncReceiver::prepare(Demand::Prefetch(2));
-        let mut drive = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), counted(9, &released));
+        // SAFETY: the arrays are of this schema.
+        let mut drive =
+            unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), counted(9, &released)) };
         let task = Task::default();
         if first {
             assert!(task.poll(&mut drive).is_pending());
@@ -157,7 +165,8 @@ fn slow_ends() {
     let released = Counter::new();
     let (handler, receive) = AsyncReceiver::prepare(Demand::ByHand);
     let slow = counted(i64::MAX, &released).inspect(move |_| wait());
-    let drive = handler.drive_iter(CUDA.device_type, schema(c"+s").own(), slow);
+    // SAFETY: the arrays are of this schema.
+    let drive = unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), slow) };
     let driving = thread::spawn(move || drive.wait());
     let receiver = receive.wait().unwrap();
     let control = receiver.control().clone();
@@ -181,7 +190,8 @@ fn slow_ends() {
 fn the_driver_goes() {
     let (source, feed) = source();
     let (handler, receive) = AsyncReceiver::prepare(Demand::Prefetch(2));
-    let mut drive = handler.drive(CUDA.device_type, schema(c"+s").own(), source);
+    // SAFETY: the arrays are of this schema.
+    let mut drive = unsafe { handler.drive(CUDA.device_type, schema(c"+s").own(), source) };
     feed.batch(1, &Counter::new());
     let task = Task::default();
     assert!(task.poll(&mut drive).is_pending());
@@ -203,9 +213,10 @@ fn metadata_is_passed_on() {
     assert_eq!(told(), told().clone());
     let (handler, receive) = AsyncReceiver::prepare(Demand::Prefetch(2));
     let batch = AsyncBatch { array: made(1, &Counter::new()), metadata: told() };
-    let drive = handler
-        .drive_iter(CUDA.device_type, schema(c"+s").own(), [Ok::<_, StreamFailure>(batch)])
-        .with_metadata(told());
+    // SAFETY: the arrays are of this schema.
+    let drive =
+        unsafe { handler.drive_iter(CUDA.device_type, schema(c"+s").own(), [Ok::<_, StreamFailure>(batch)]) }
+            .with_metadata(told());
     assert_eq!(drive.wait(), Driven::Complete);
     let receiver = receive.wait().unwrap();
 
@@ -217,7 +228,8 @@ fn metadata_is_passed_on() {
         let metadata = task.metadata().unwrap().into();
         Ok::<_, StreamError>(AsyncBatch { array: task.extract()?, metadata })
     });
-    let drive = handler.drive_iter(CUDA.device_type, schema, batches).with_metadata(metadata);
+    // SAFETY: the arrays are of this schema.
+    let drive = unsafe { handler.drive_iter(CUDA.device_type, schema, batches) }.with_metadata(metadata);
     assert_eq!(drive.wait(), Driven::Complete);
     let receiver = again.wait().unwrap();
     assert_eq!(receiver.metadata().unwrap().get(b"k"), Some(&b"v"[..]));

@@ -157,7 +157,9 @@ fn a_released_struct_makes_no_capsule() {
 fn pairs() {
     let (schemas, arrays) = (Counter::new(), Counter::new());
     attach(|py| {
-        let (schema, array) = to_capsules(py, bare(&schemas), bare::<ArrowDeviceArray>(&arrays)).unwrap();
+        // SAFETY: the array is one of this schema.
+        let (schema, array) =
+            unsafe { to_capsules(py, bare(&schemas), bare::<ArrowDeviceArray>(&arrays)) }.unwrap();
         let pair = tuple(py, &[&schema, &array]);
         assert_eq!((name_of(&schema), name_of(&array)), (c"arrow_schema", c"arrow_device_array"));
         drop(take_pair(&pair).unwrap());
@@ -203,8 +205,10 @@ fn a_pair_is_taken_whole_or_not_at_all() {
 fn half_a_pair_is_released() {
     let released = Counter::new();
     attach(|py| {
-        to_capsules(py, bare(&released), Owned::<ArrowArray>::released()).unwrap_err();
-        to_capsules(py, Owned::released(), bare::<ArrowArray>(&released)).unwrap_err();
+        // SAFETY: the array is one of this schema.
+        unsafe { to_capsules(py, bare(&released), Owned::<ArrowArray>::released()) }.unwrap_err();
+        // SAFETY: the array is one of this schema.
+        unsafe { to_capsules(py, Owned::released(), bare::<ArrowArray>(&released)) }.unwrap_err();
     });
     assert_eq!(released.get(), 2);
 }

@@ -62,7 +62,8 @@ impl Numbers {
         let schema = Self::schema();
         // SAFETY: these tests pass capsules that keep to the protocol.
         unsafe { check_request(&schema, requested_schema.as_ref(), kwargs.as_ref()) }?;
-        to_capsules(py, schema, self.array())
+        // SAFETY: the array is one of this schema.
+        unsafe { to_capsules(py, schema, self.array()) }
     }
 
     #[pyo3(signature = (requested_schema=None, **kwargs))]
@@ -76,7 +77,8 @@ impl Numbers {
         // SAFETY: as above.
         unsafe { check_request(&schema, requested_schema.as_ref(), kwargs.as_ref()) }?;
         let arrays = [self.array(), self.array()].map(Ok::<_, StreamFailure>);
-        to_capsule(py, OwnedDeviceArrayStream::from_iter(DEVICE.device_type, schema, arrays))
+        // SAFETY: the arrays are of this schema.
+        to_capsule(py, unsafe { OwnedDeviceArrayStream::from_iter(DEVICE.device_type, schema, arrays) })
     }
 }
 
@@ -227,7 +229,8 @@ fn host_pair(py: Python<'_>) -> Bound<'_, PyAny> {
     // SAFETY: an array of type null has no buffers.
     let array = unsafe { ArrayNode { length: 4, null_count: 4, ..Default::default() }.export(()) }.unwrap();
     let schema = SchemaNode { format: "n", ..Default::default() }.export().unwrap();
-    let (schema, array) = to_capsules(py, schema, array).unwrap();
+    // SAFETY: the array is one of this schema.
+    let (schema, array) = unsafe { to_capsules(py, schema, array) }.unwrap();
     tuple(py, &[&schema, &array])
 }
 
@@ -263,7 +266,9 @@ fn a_host_stream_becomes_a_device_stream() {
             Err(StreamFailure::new(errno::ENOMEM, "all of it")),
         ]
         .into_iter();
-        let stream = OwnedArrayStream::from_iter(schema(), std::iter::from_fn(move || left.next()));
+        // SAFETY: the arrays are of this schema.
+        let stream =
+            unsafe { OwnedArrayStream::from_iter(schema(), std::iter::from_fn(move || left.next())) };
         let capsule = to_capsule(py, stream).unwrap();
         let mut stream = import_stream(&object("__arrow_c_stream__", &capsule)).unwrap();
         assert_eq!(stream.device_type(), ArrowDeviceType::CPU);

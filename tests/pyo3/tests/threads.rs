@@ -56,7 +56,8 @@ fn a_capsule_ends_without_the_gil() {
     let keep = || NeedsTheGil(sender.clone());
     let stream = |keep| {
         let arrays = iter::once_with(move || Ok::<_, StreamFailure>(array(keep)));
-        OwnedArrayStream::from_iter(schema(), arrays)
+        // SAFETY: the arrays are of this schema.
+        unsafe { OwnedArrayStream::from_iter(schema(), arrays) }
     };
     attach(|py| {
         drop(to_capsule(py, array(keep())).unwrap());
@@ -123,7 +124,9 @@ fn one_of_many_threads_gets_it() {
 fn a_host_stream_may_need_the_gil_on_another_thread() {
     let answers = attach(|py| {
         let (sender, answers) = mpsc::channel();
-        let stream = OwnedArrayStream::from_iter(schema(), iter::empty::<Result<_, StreamFailure>>());
+        // SAFETY: the arrays are of this schema.
+        let stream =
+            unsafe { OwnedArrayStream::from_iter(schema(), iter::empty::<Result<_, StreamFailure>>()) };
         // Wraps the callbacks of `stream`: the schema of a stream as Rust makes them needs nobody.
         let mut slow = own(slow::stream(stream, NeedsTheGil(sender)));
         assert!(!slow.is_released());
@@ -193,7 +196,8 @@ fn a_stream_of_python_objects_is_read_without_the_gil() {
                 Some(Ok::<_, StreamFailure>(OwnedDeviceArray::from(unsafe { node.export(()) }.unwrap())))
             })
         });
-        let stream = OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema(), arrays);
+        // SAFETY: the arrays are of this schema.
+        let stream = unsafe { OwnedDeviceArrayStream::from_iter(ArrowDeviceType::CPU, schema(), arrays) };
         let capsule = to_capsule(py, stream).unwrap();
         // SAFETY: the method gives the capsule made above.
         let stream = unsafe { import_device_stream(&object("__arrow_c_device_stream__", &capsule), None) };
