@@ -157,7 +157,7 @@ impl Plan<'_> {
     }
 
     /// What has to be copied into the block at `base`.
-    pub(super) fn transfers<E>(&self, base: *mut u8) -> Result<Vec<Transfer>, CopyError<E>> {
+    pub(crate) fn transfers<E>(&self, base: *mut u8) -> Result<Vec<Transfer>, CopyError<E>> {
         let mut transfers = Vec::new();
         for Buffer { from, bytes, place, .. } in &self.buffers {
             if let (Some(place), 1..) = (place, *bytes) {
@@ -169,7 +169,7 @@ impl Plan<'_> {
     }
 
     /// Does in the block what is left to do once all was copied.
-    pub(super) fn finish(&mut self, block: &mut [u8]) {
+    pub(crate) fn finish(&mut self, block: &mut [u8]) {
         for Buffer { bytes, place, change, .. } in &self.buffers {
             let Some(place) = *place else { continue };
             let Some(buffer) = block.get_mut(place..place.saturating_add(*bytes)) else { continue };

@@ -45,10 +45,13 @@ pub(super) struct Node<'a> {
     pub(super) offset: usize,
 }
 
-/// An array taken apart: its nodes breadth first, their buffers, and where these go in one block of memory.
+/// An array taken apart: its nodes breadth first, their buffers, and where these go in one block of memory, on the host
+/// or on a device.
 ///
-/// Of the block, whatever no transfer writes has to be zero.
-pub(super) struct Plan<'a> {
+/// Whoever copies makes a block of [`block_bytes`](Self::block_bytes), aligned to 64 and zero, does the
+/// [`transfers`](Self::transfers) into it, and exports it [`with_node`](Self::with_node). On the host it is
+/// [finished](Self::finish) in between, which only matters where offsets are trimmed.
+pub(crate) struct Plan<'a> {
     pub(super) nodes: Vec<Node<'a>>,
     pub(super) buffers: Vec<Buffer>,
     pub(super) block_bytes: usize,
@@ -58,7 +61,7 @@ pub(super) struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     /// Checks the structure of `array`, and reads through `memory` what its types do not tell.
-    pub(super) fn new<M: DeviceMemory + ?Sized>(
+    pub(crate) fn new<M: DeviceMemory + ?Sized>(
         array: &'a ReadyDeviceArray,
         schema: SchemaView<'a>,
         memory: &M,
@@ -188,17 +191,17 @@ impl<'a> Plan<'a> {
     }
 
     /// How large the block has to be.
-    pub(super) const fn block_bytes(&self) -> usize {
+    pub(crate) const fn block_bytes(&self) -> usize {
         self.block_bytes
     }
 
     /// How many bytes the transfers have together.
-    pub(super) const fn bytes_to_copy(&self) -> usize {
+    pub(crate) const fn bytes_to_copy(&self) -> usize {
         self.bytes_to_copy
     }
 
     /// Calls `f` with the description of the copy in the block at `base`.
-    pub(super) fn with_node<R, E>(
+    pub(crate) fn with_node<R, E>(
         &self,
         base: *const u8,
         f: impl FnOnce(&ArrayNode<'_>) -> R,
