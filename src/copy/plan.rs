@@ -114,7 +114,7 @@ impl<'a> Plan<'a> {
         array: ArrayView<'a>,
         parent: Option<(usize, Link)>,
     ) -> Result<(), CopyError<E>> {
-        let format = type_of(schema).map_err(Invalid::from)?;
+        let format = type_of(schema)?;
         let node = Node {
             schema,
             array,
