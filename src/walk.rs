@@ -84,6 +84,7 @@ fn descend<N: Node, V: Visit<N>>(
 }
 
 /// What hangs on `node` at `next`: its children, then its dictionary.
+#[inline]
 fn below<N: Node>(node: N, n_children: usize, next: usize) -> Result<Option<(N, Link)>, N::Error> {
     if next < n_children {
         return node.child(next).map(|child| Some((child, Link::Child(next))));

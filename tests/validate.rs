@@ -282,6 +282,19 @@ fn children_reach_as_far_as_their_parent() {
     }
 }
 
+/// B1: what is wrong with the structs is found before anything is compared with what they hold (found by a fuzzer).
+#[test]
+fn structure_comes_first() {
+    let mut schema = schema(c"+l").child(schema(c"n")).own();
+    let array = array(1).no_buffer().buffer(&[0_i32, 9]).child(array(1)).own();
+    let contents = array.validate_contents(schema.view().unwrap(), &LIMITS).unwrap_err();
+    assert_eq!(contents.to_string(), "root: offset of element 1 is 9, wanted 0 to 1");
+    drop(schema.take_child(0).unwrap());
+    let released = array.validate(schema.view().unwrap(), &LIMITS).unwrap_err();
+    assert_eq!(released.to_string(), "root[0]: schema: the struct is released or was moved away");
+    assert_eq!(array.validate_contents(schema.view().unwrap(), &LIMITS), Err(released));
+}
+
 /// B1, B2: what hangs on a node is what its schema has.
 #[test]
 fn children_and_dictionaries() {

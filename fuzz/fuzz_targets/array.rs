@@ -32,9 +32,8 @@ fuzz_target!(|bytes: &[u8]| {
     for options in [options(), options().trimmed()] {
         let copy = ready.to_host(schema, &HostMemory, options);
         match copy {
-            // What was valid still is; what was not may have been cut off.
+            // What was valid still is; what was not may have been cut off, or counted.
             Ok(copy) => {
-                assert_eq!(copy.validate(schema, &limits), Ok(()));
                 let copied = copy.validate_contents(schema, &limits);
                 assert!(copied.is_ok() || contents.is_err(), "{copied:?}");
             }

@@ -11,10 +11,66 @@ use crate::input::Input;
 
 /// What the fuzzer mostly uses: the formats of the specification, and some that are none.
 const FORMATS: &[&str] = &[
-    "n", "b", "c", "C", "s", "S", "i", "I", "l", "L", "e", "f", "g", "z", "Z", "u", "U", "vz", "vu", "d:9,2,32",
-    "d:18,2,64", "d:38,10", "d:76,0,256", "w:0", "w:3", "w:2147483647", "tdD", "tdm", "tts", "ttn", "tss:", "tsn:x",
-    "tDu", "tiM", "tiD", "tin", "+l", "+L", "+vl", "+vL", "+w:0", "+w:2", "+w:2147483647", "+s", "+s", "+s", "+m",
-    "+ud:0,1", "+us:0,1", "+ud:", "+us:5,127", "+r", "+r", "", "x", "+", "d:", "w:-1", "+us:0,0", "+ud:128",
+    "n",
+    "b",
+    "c",
+    "C",
+    "s",
+    "S",
+    "i",
+    "I",
+    "l",
+    "L",
+    "e",
+    "f",
+    "g",
+    "z",
+    "Z",
+    "u",
+    "U",
+    "vz",
+    "vu",
+    "d:9,2,32",
+    "d:18,2,64",
+    "d:38,10",
+    "d:76,0,256",
+    "w:0",
+    "w:3",
+    "w:2147483647",
+    "tdD",
+    "tdm",
+    "tts",
+    "ttn",
+    "tss:",
+    "tsn:x",
+    "tDu",
+    "tiM",
+    "tiD",
+    "tin",
+    "+l",
+    "+L",
+    "+vl",
+    "+vL",
+    "+w:0",
+    "+w:2",
+    "+w:2147483647",
+    "+s",
+    "+s",
+    "+s",
+    "+m",
+    "+ud:0,1",
+    "+us:0,1",
+    "+ud:",
+    "+us:5,127",
+    "+r",
+    "+r",
+    "",
+    "x",
+    "+",
+    "d:",
+    "w:-1",
+    "+us:0,0",
+    "+ud:128",
 ];
 
 /// How many elements there may be before offset and end in buffers that are there.
@@ -48,10 +104,8 @@ impl Pair {
         near: i64,
         format: Option<&str>,
     ) -> Self {
-        let place = Self {
-            schema: arena.keep(ArrowSchema::released()),
-            array: arena.keep(ArrowArray::released()),
-        };
+        let place =
+            Self { schema: arena.keep(ArrowSchema::released()), array: arena.keep(ArrowArray::released()) };
         let format = match (format, input.byte()) {
             (Some(format), 0..=239) => format.to_owned(),
             (_, 250..) => {
@@ -160,7 +214,9 @@ impl Node {
             flags: input.number(2),
             n_children,
             children,
-            dictionary: dictionary.filter(|_| input.byte() != 255).map_or(ptr::null_mut(), |pair| pair.schema),
+            dictionary: dictionary
+                .filter(|_| input.byte() != 255)
+                .map_or(ptr::null_mut(), |pair| pair.schema),
             release: (input.byte() != 255).then_some(release_schema),
             private_data: ptr::null_mut(),
         }

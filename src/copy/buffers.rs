@@ -169,7 +169,7 @@ impl Plan<'_> {
     }
 
     /// Does in the block what is left to do once all was copied.
-    pub(super) fn finish(&mut self, block: &mut [u8]) {
+    pub(crate) fn finish(&mut self, block: &mut [u8]) {
         for Buffer { bytes, place, change, .. } in &self.buffers {
             let Some(place) = *place else { continue };
             let Some(buffer) = block.get_mut(place..place.saturating_add(*bytes)) else { continue };

@@ -6,7 +6,7 @@
 mod block;
 mod buffers;
 mod memory;
-mod plan;
+pub(crate) mod plan;
 mod reads;
 
 use alloc::vec::Vec;

@@ -45,9 +45,12 @@ pub(super) struct Node<'a> {
     pub(super) offset: usize,
 }
 
-/// An array taken apart: its nodes breadth first, their buffers, and where these go in one block of memory.
+/// An array taken apart: its nodes breadth first, their buffers, and where these go in one block of memory, on the host
+/// or on a device.
 ///
-/// Of the block, whatever no transfer writes has to be zero.
+/// Whoever copies makes a block of [`block_bytes`](Self::block_bytes), aligned to 64 and zero, does the
+/// [`transfers`](Self::transfers) into it, and exports it [`with_node`](Self::with_node). On the host it is
+/// [finished](Self::finish) in between, which only matters where offsets are trimmed.
 pub(crate) struct Plan<'a> {
     pub(super) nodes: Vec<Node<'a>>,
     pub(super) buffers: Vec<Buffer>,
@@ -111,7 +114,7 @@ impl<'a> Plan<'a> {
         array: ArrayView<'a>,
         parent: Option<(usize, Link)>,
     ) -> Result<(), CopyError<E>> {
-        let format = type_of(schema).map_err(Invalid::from)?;
+        let format = type_of(schema)?;
         let node = Node {
             schema,
             array,

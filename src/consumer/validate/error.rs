@@ -1,5 +1,6 @@
 //! What is wrong with a struct, and where.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
@@ -9,7 +10,11 @@ use crate::view::ViewError;
 
 /// A struct is not what its schema says, or a schema is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invalid {
+pub struct Invalid(Box<At>);
+
+/// A box, because the results that carry it are moved for every node, and hardly ever carry it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct At {
     path: String,
     fault: Fault,
 }
@@ -19,31 +24,33 @@ impl Invalid {
     /// `root.items[2].dictionary`. A root without a name is called `root`.
     #[must_use]
     pub fn path(&self) -> &str {
-        &self.path
+        &self.0.path
     }
 
     /// What is wrong there.
     #[must_use]
-    pub const fn fault(&self) -> &Fault {
-        &self.fault
+    pub fn fault(&self) -> &Fault {
+        &self.0.fault
     }
 
-    pub(crate) fn at(self, path: String) -> Self {
-        Self { path, ..self }
+    pub(crate) fn at(mut self, path: String) -> Self {
+        self.0.path = path;
+        self
     }
 }
 
 impl From<Fault> for Invalid {
+    #[cold]
     fn from(fault: Fault) -> Self {
-        Self { path: String::new(), fault }
+        Self(Box::new(At { path: String::new(), fault }))
     }
 }
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path.as_str() {
-            "" => self.fault.fmt(f),
-            path => write!(f, "{path}: {}", self.fault),
+        match self.path() {
+            "" => self.fault().fmt(f),
+            path => write!(f, "{path}: {}", self.fault()),
         }
     }
 }

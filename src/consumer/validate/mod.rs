@@ -106,8 +106,14 @@ pub(crate) unsafe fn check(
     let array = unsafe { ArrayView::from_raw(raw) }
         .map_err(|error| Invalid::at_root(Fault::Array(error), Some(schema)))?;
     let pair = Pair { schema, array };
-    // SAFETY: as the caller promises.
-    walk(pair, &mut unsafe { Check::new(pair, limits, depth) })
+    // SAFETY: no buffer is read for the structure.
+    walk(pair, &mut unsafe { Check::new(pair, limits, Depth::Structure) })?;
+    if depth == Depth::Contents {
+        // Of a node whose children are in order: its contents are compared with theirs.
+        // SAFETY: as the caller promises.
+        walk(pair, &mut unsafe { Check::new(pair, limits, depth) })?;
+    }
+    Ok(())
 }
 
 /// What checking can and cannot do.
@@ -145,7 +151,7 @@ impl OwnedArray {
     ///
     /// # Errors
     ///
-    /// [`Invalid`]: the first fault, in depth-first order.
+    /// [`Invalid`]: the first fault of the structure, else of the contents, in depth-first order.
     pub fn validate_contents(&self, schema: SchemaView<'_>, limits: &Limits) -> Result<(), Invalid> {
         // SAFETY: as in `validate`; the buffers of an array of the C Data Interface are in host memory and written.
         unsafe { check(self.as_raw(), schema, limits, Depth::Contents) }
@@ -170,8 +176,7 @@ impl ReadyDeviceArray {
     ///
     /// # Errors
     ///
-    /// [`Invalid`]: the first fault, in depth-first order; [`Fault::NotHostReady`] if the host cannot read the buffers
-    /// or has not waited for them.
+    /// As there; [`Fault::NotHostReady`] if the host cannot read the buffers, or has not waited for them.
     pub fn validate_contents(&self, schema: SchemaView<'_>, limits: &Limits) -> Result<(), Invalid> {
         if !self.is_host_ready() {
             return Err(Invalid::at_root(Fault::NotHostReady { device: self.device() }, Some(schema)));

@@ -59,6 +59,7 @@ impl Node for Pair<'_> {
         !self.array.as_raw().dictionary.is_null()
     }
 
+    #[inline]
     fn child(self, index: usize) -> Result<Self, Invalid> {
         Ok(Self {
             schema: SchemaView::child(&self.schema, index).map_err(Fault::Schema)?,

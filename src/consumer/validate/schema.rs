@@ -20,13 +20,13 @@ impl Budget {
     }
 
     /// Counts a node, and gives its depth by its parent's.
-    pub(super) fn enter(&mut self, parent: Option<usize>) -> Result<usize, Fault> {
+    pub(super) fn enter(&mut self, parent: Option<usize>) -> Result<usize, Invalid> {
         let depth = parent.map_or(1, |depth| depth.saturating_add(1));
         if depth > self.limits.depth {
-            return Err(Fault::TooDeep { limit: self.limits.depth });
+            return Err(Fault::TooDeep { limit: self.limits.depth }.into());
         }
         if self.nodes >= self.limits.nodes {
-            return Err(Fault::TooManyNodes { limit: self.limits.nodes });
+            return Err(Fault::TooManyNodes { limit: self.limits.nodes }.into());
         }
         self.nodes = self.nodes.saturating_add(1);
         Ok(depth)
@@ -34,11 +34,12 @@ impl Budget {
 }
 
 /// The type of a schema's node, if it is one: known, with as many children, and of such types, as it has to have.
-pub(crate) fn type_of(schema: SchemaView<'_>) -> Result<Format<'_>, Fault> {
+#[inline]
+pub(crate) fn type_of(schema: SchemaView<'_>) -> Result<Format<'_>, Invalid> {
     let format = parse(schema)?;
     let (found, wanted) = (schema.n_children(), format.children());
     if !wanted.allows(found) {
-        return Err(Fault::SchemaChildren { found, wanted });
+        return Err(Fault::SchemaChildren { found, wanted }.into());
     }
     match format {
         Format::Map => {
@@ -59,16 +60,17 @@ pub(crate) fn type_of(schema: SchemaView<'_>) -> Result<Format<'_>, Fault> {
     Ok(format)
 }
 
-fn parse(schema: SchemaView<'_>) -> Result<Format<'_>, Fault> {
+#[inline]
+fn parse(schema: SchemaView<'_>) -> Result<Format<'_>, Invalid> {
     Format::parse(schema.format().map_err(Fault::Schema)?)
-        .map_err(|error| Fault::Format { format: error.format().to_owned(), problem: error.problem() })
+        .map_err(|error| Fault::Format { format: error.format().to_owned(), problem: error.problem() }.into())
 }
 
-fn wants(is: bool, schema: SchemaView<'_>, wanted: &'static str) -> Result<(), Fault> {
+fn wants(is: bool, schema: SchemaView<'_>, wanted: &'static str) -> Result<(), Invalid> {
     if is {
         return Ok(());
     }
-    Err(Fault::Type { found: schema.format().map_err(Fault::Schema)?.to_owned(), wanted })
+    Err(Fault::Type { found: schema.format().map_err(Fault::Schema)?.to_owned(), wanted }.into())
 }
 
 /// Checks every node of a schema.

@@ -79,23 +79,23 @@ impl<'a> Check<'a> {
         Self { root: root.schema, budget: Budget::new(limits), depth }
     }
 
-    fn node(&self, Pair { schema, array }: Pair<'a>, place: Place) -> Result<Rule, Fault> {
+    fn node(&self, Pair { schema, array }: Pair<'a>, place: Place) -> Result<Rule, Invalid> {
         let format = type_of(schema)?;
         let (found, wanted) = (array.n_children(), schema.n_children());
         if found != wanted {
-            return Err(Fault::Children { found, wanted });
+            return Err(Fault::Children { found, wanted }.into());
         }
         let found = !array.as_raw().dictionary.is_null();
         if found == schema.as_raw().dictionary.is_null() {
-            return Err(Fault::Dictionary { found });
+            return Err(Fault::Dictionary { found }.into());
         }
         if array.length() < place.least_length {
-            return Err(Fault::Length { found: array.length(), wanted: place.least_length });
+            return Err(Fault::Length { found: array.length(), wanted: place.least_length }.into());
         }
         let has_bitmap = buffers(array, &format)?;
         let no_nulls = place.no_nulls || !has_bitmap && format != Format::Null;
         match array.null_count() {
-            Some(found @ 1..) if no_nulls => return Err(Fault::NullCount { found, wanted: 0 }),
+            Some(found @ 1..) if no_nulls => return Err(Fault::NullCount { found, wanted: 0 }.into()),
             _ => {}
         }
         let rule = rule(array, &format, place)?;
@@ -113,12 +113,12 @@ pub(super) const fn end(array: ArrayView<'_>) -> usize {
 }
 
 /// Checks the buffers, and says whether the first is a validity bitmap.
-fn buffers(array: ArrayView<'_>, format: &Format<'_>) -> Result<bool, Fault> {
+fn buffers(array: ArrayView<'_>, format: &Format<'_>) -> Result<bool, Invalid> {
     let (buffers, pointers) = (format.buffers(), array.buffers());
     let kinds = buffers.kinds();
     if !buffers.allows(pointers.len()) {
         let wanted = kinds.len().saturating_add(usize::from(buffers.is_variadic()));
-        return Err(Fault::Buffers { found: pointers.len(), wanted });
+        return Err(Fault::Buffers { found: pointers.len(), wanted }.into());
     }
     for (buffer, (kind, pointer)) in kinds.iter().zip(pointers).enumerate() {
         // Only the last offset says how many bytes there are.
@@ -130,21 +130,21 @@ fn buffers(array: ArrayView<'_>, format: &Format<'_>) -> Result<bool, Fault> {
         // of any buffer, so each may be.
         let may_be_null = *kind == BufferKind::Validity || wanted == 0 || array.length() == 0;
         if pointer.is_null() && !may_be_null {
-            return Err(Fault::NullBuffer { buffer, wanted });
+            return Err(Fault::NullBuffer { buffer, wanted }.into());
         }
     }
     if buffers.is_variadic() {
         let sizes = pointers.len().saturating_sub(1);
         let wanted = sizes.saturating_sub(kinds.len()).saturating_mul(size_of::<i64>());
         if pointers.last() == Some(&ptr::null()) && wanted > 0 && array.length() > 0 {
-            return Err(Fault::NullBuffer { buffer: sizes, wanted });
+            return Err(Fault::NullBuffer { buffer: sizes, wanted }.into());
         }
     }
     Ok(kinds.first() == Some(&BufferKind::Validity))
 }
 
 /// What `array` asks of its children.
-fn rule(array: ArrayView<'_>, format: &Format<'_>, place: Place) -> Result<Rule, Fault> {
+fn rule(array: ArrayView<'_>, format: &Format<'_>, place: Place) -> Result<Rule, Invalid> {
     Ok(match *format {
         // C26: a struct's offset is one into its children.
         Format::Struct if place.are_entries => Rule::Entries(end(array)),
