@@ -103,7 +103,8 @@ fn assert_aligned(array: ArrayView<'_>) {
 
 /// A copy is valid to the last byte, and means what the original does.
 fn assert_same(schema: SchemaView<'_>, copy: &OwnedArray, tree: &Tree, original: &[String]) {
-    assert_eq!(copy.validate_contents(schema, &LIMITS), Ok(()), "{tree:?}");
+    // SAFETY: the schema is the array's own.
+    assert_eq!(unsafe { copy.validate_contents(schema, &LIMITS) }, Ok(()), "{tree:?}");
     let copy = copy.view().unwrap();
     assert_eq!(elements(schema, copy), original, "{tree:?}");
     assert_aligned(copy);
@@ -126,10 +127,14 @@ fn copies_mean_the_same() {
         let (host, dropped) = (on_host(array), Counter::new());
         let device = on_device(&tree, &dropped);
         let copies = [
-            host.to_host(schema, &HostMemory, CopyOptions::new()).unwrap(),
-            host.to_host(schema, &HostMemory, CopyOptions::new().trimmed()).unwrap(),
-            device.to_host(schema, &Far::default(), CopyOptions::new()).unwrap(),
-            device.to_host(schema, &Far::default(), CopyOptions::new().trimmed()).unwrap(),
+            // SAFETY: the schema is the array's own.
+            unsafe { host.to_host(schema, &HostMemory, CopyOptions::new()) }.unwrap(),
+            // SAFETY: the schema is the array's own.
+            unsafe { host.to_host(schema, &HostMemory, CopyOptions::new().trimmed()) }.unwrap(),
+            // SAFETY: the schema is the array's own.
+            unsafe { device.to_host(schema, &Far::default(), CopyOptions::new()) }.unwrap(),
+            // SAFETY: the schema is the array's own.
+            unsafe { device.to_host(schema, &Far::default(), CopyOptions::new().trimmed()) }.unwrap(),
         ];
         drop((host, device));
         assert_eq!(dropped.get(), 1, "a copy owes nothing to its original");
@@ -150,11 +155,13 @@ fn copies_of_nothing() {
             let empty = export::without_contents(&tree, &buffer);
             let (schema, array) = (typed(&empty), on_host(empty.export(&Counter::new())));
             let schema = schema.view().unwrap();
-            let copy = array.to_host(schema, &HostMemory, CopyOptions::new()).unwrap();
+            // SAFETY: the schema is the array's own.
+            let copy = unsafe { array.to_host(schema, &HostMemory, CopyOptions::new()) }.unwrap();
             assert_same(schema, &copy, &empty, &[]);
             let view = copy.view().unwrap();
             assert!(view.buffers().iter().skip(1).all(|buffer| !buffer.is_null()));
-            let sizes = array.buffer_sizes(schema, &HostMemory, &LIMITS).unwrap();
+            // SAFETY: the schema is the array's own.
+            let sizes = unsafe { array.buffer_sizes(schema, &HostMemory, &LIMITS) }.unwrap();
             assert_eq!(sizes.total(), 0);
             if matches!(empty.format.as_str(), "+l" | "u") {
                 // SAFETY: the copy has one offset.
@@ -172,7 +179,8 @@ fn reads_and_copies_are_batched() {
     let tree = structure(5, words);
     let (schema, array) = (tree.schema(), on_device(&tree, &Counter::new()));
     let memory = Far::default();
-    array.to_host(schema.view().unwrap(), &memory, CopyOptions::new()).unwrap();
+    // SAFETY: the schema is the array's own.
+    unsafe { array.to_host(schema.view().unwrap(), &memory, CopyOptions::new()) }.unwrap();
     let calls = memory.calls.into_inner();
     assert_eq!(calls.len(), 2, "{calls:?}");
     let numbers: &[usize] = &calls[0];
@@ -184,14 +192,17 @@ fn reads_and_copies_are_batched() {
     let (schema, array) = (tree.schema(), on_device(&tree, &Counter::new()));
     for (options, reads) in [(CopyOptions::new(), 1), (CopyOptions::new().trimmed(), 4)] {
         let memory = Far::default();
-        array.to_host(schema.view().unwrap(), &memory, options).unwrap();
+        // SAFETY: the schema is the array's own.
+        unsafe { array.to_host(schema.view().unwrap(), &memory, options) }.unwrap();
         assert_eq!(memory.calls.into_inner().len(), reads + 1);
     }
     // Nothing to read, nothing to ask for.
     let (tree, memory) = (leaf("i", 1, [None, integers("i", [7])]), Far::default());
-    on_device(&tree, &Counter::new())
-        .to_host(tree.schema().view().unwrap(), &memory, CopyOptions::new())
-        .unwrap();
+    // SAFETY: the schema is the array's own.
+    unsafe {
+        on_device(&tree, &Counter::new()).to_host(tree.schema().view().unwrap(), &memory, CopyOptions::new())
+    }
+    .unwrap();
     assert_eq!(memory.calls.into_inner(), [[4]]);
 }
 
@@ -213,14 +224,16 @@ fn sizes() {
     let tree = Tree { offset: 2, ..structure(8, [encoded, flags]) };
     let array = on_device(&tree, &Counter::new());
     let schema = tree.schema();
-    let sizes = array.buffer_sizes(schema.view().unwrap(), &Far::default(), &LIMITS).unwrap();
+    // SAFETY: the schema is the array's own.
+    let sizes = unsafe { array.buffer_sizes(schema.view().unwrap(), &Far::default(), &LIMITS) }.unwrap();
     let nodes: Vec<_> = sizes.nodes().collect();
     assert_eq!(nodes, [&[0][..], &[0, 40], &[0, 2], &[2, 44, 12]]);
     assert_eq!(sizes.total(), 100);
 
     let views = array_of(&mut Rng::new(1), "vz", 6);
     let array = on_host(views.export(&Counter::new()));
-    let sizes = array.buffer_sizes(views.schema().view().unwrap(), &HostMemory, &LIMITS).unwrap();
+    // SAFETY: the schema is the array's own.
+    let sizes = unsafe { array.buffer_sizes(views.schema().view().unwrap(), &HostMemory, &LIMITS) }.unwrap();
     let placed: Vec<_> = views.buffers.iter().map(|bytes| bytes.as_ref().map_or(0, Vec::len)).collect();
     assert_eq!(sizes.nodes().next().unwrap(), placed);
 }
@@ -246,11 +259,13 @@ fn kept_and_trimmed() {
     };
     let (schema, array) = (tree.schema(), on_host(tree.export(&Counter::new())));
     let schema = schema.view().unwrap();
-    let kept = array.to_host(schema, &HostMemory, CopyOptions::new()).unwrap();
+    // SAFETY: the schema is the array's own.
+    let kept = unsafe { array.to_host(schema, &HostMemory, CopyOptions::new()) }.unwrap();
     let raw = kept.as_raw();
     assert_eq!((raw.length, raw.offset, raw.null_count), (11, 5, 4));
     exact(&kept, 1, &[0b1110_0110, 0b0101_1010]);
-    let trimmed = array.to_host(schema, &HostMemory, CopyOptions::new().trimmed()).unwrap();
+    // SAFETY: the schema is the array's own.
+    let trimmed = unsafe { array.to_host(schema, &HostMemory, CopyOptions::new().trimmed()) }.unwrap();
     let raw = trimmed.as_raw();
     assert_eq!((raw.length, raw.offset, raw.null_count), (11, 0, 4));
     exact(&trimmed, 1, &[0b1101_0111, 0b010]);
@@ -266,7 +281,9 @@ fn kept_and_trimmed() {
     let schema = schema.view().unwrap();
     let mut copied = 0;
     let mut note = |done, _| copied = done;
-    let trimmed = array.to_host(schema, &HostMemory, CopyOptions::new().trimmed().on_progress(&mut note));
+    // SAFETY: the schema is the array's own.
+    let trimmed =
+        unsafe { array.to_host(schema, &HostMemory, CopyOptions::new().trimmed().on_progress(&mut note)) };
     let mut trimmed = trimmed.unwrap();
     assert_eq!(elements(schema, trimmed.view().unwrap()), ["[[101, 102]]"]);
     exact(&trimmed, 1, &integers("l", [0, 1]).unwrap());
@@ -282,7 +299,9 @@ fn kept_and_trimmed() {
     let nulls = Tree { null_count: 4, ..leaf("n", 4, []) };
     let tree = Tree { offset: 2, ..structure(2, [ints, nulls]) };
     let (schema, array) = (tree.schema(), on_host(tree.export(&Counter::new())));
-    let trimmed = array.to_host(schema.view().unwrap(), &HostMemory, CopyOptions::new().trimmed()).unwrap();
+    // SAFETY: the schema is the array's own.
+    let trimmed =
+        unsafe { array.to_host(schema.view().unwrap(), &HostMemory, CopyOptions::new().trimmed()) }.unwrap();
     let view = trimmed.view().unwrap();
     assert_eq!([0, 1].map(|child| view.child(child).unwrap().as_raw().null_count), [1, 2]);
 }
@@ -312,12 +331,14 @@ fn who_may_copy() {
     };
     for shared in [ArrowDeviceType::CUDA_HOST, ArrowDeviceType::CUDA_MANAGED, ArrowDeviceType::ROCM_HOST] {
         let ready = on(shared, ExportEvent::Synchronized).synchronize(&NoWait).unwrap();
-        let copy = ready.to_host(schema, &HostMemory, CopyOptions::new()).unwrap();
+        // SAFETY: the schema is the array's own.
+        let copy = unsafe { ready.to_host(schema, &HostMemory, CopyOptions::new()) }.unwrap();
         assert_eq!(elements(schema, copy.view().unwrap()).len(), 2);
 
         let queued = on(shared, ExportEvent::Handle(common::nowhere())).synchronize(&Queue).unwrap();
         let device = Device::new(shared, 0);
-        let error = queued.to_host(schema, &HostMemory, CopyOptions::new()).unwrap_err();
+        // SAFETY: the schema is the array's own.
+        let error = unsafe { queued.to_host(schema, &HostMemory, CopyOptions::new()) }.unwrap_err();
         let CopyError::Memory(NotForTheHost { readiness: Readiness::Queued, .. }) = error else {
             panic!("{error}")
         };
@@ -325,10 +346,12 @@ fn who_may_copy() {
             "reading the device's memory failed: the array on {device} was waited for in a queue, not by the host"
         );
         assert_eq!(error.to_string(), text);
-        assert!(queued.buffer_sizes(schema, &HostMemory, &LIMITS).is_err());
+        // SAFETY: the schema is the array's own.
+        assert!(unsafe { queued.buffer_sizes(schema, &HostMemory, &LIMITS) }.is_err());
     }
     let ready = on(ArrowDeviceType::CUDA, ExportEvent::Synchronized).synchronize(&NoWait).unwrap();
-    let error = ready.to_host(schema, &HostMemory, CopyOptions::new()).unwrap_err();
+    // SAFETY: the schema is the array's own.
+    let error = unsafe { ready.to_host(schema, &HostMemory, CopyOptions::new()) }.unwrap_err();
     assert_eq!(
         error.to_string(),
         "reading the device's memory failed: the host cannot read memory of CUDA:0"
@@ -343,20 +366,26 @@ fn failures() {
     let schema = schema.view().unwrap();
     let array = on_device(&tree, &dropped);
     for fails in [Some(0), Some(1)] {
-        let error = array.to_host(schema, &Far { fails, ..Far::default() }, CopyOptions::new()).unwrap_err();
+        // SAFETY: the schema is the array's own.
+        let error = unsafe { array.to_host(schema, &Far { fails, ..Far::default() }, CopyOptions::new()) }
+            .unwrap_err();
         assert_eq!(error, CopyError::Memory(Failed));
     }
     let narrow = CopyOptions::new().limits(LIMITS.with_nodes(2));
-    let error = array.to_host(schema, &Far::default(), narrow).unwrap_err();
+    // SAFETY: the schema is the array's own.
+    let error = unsafe { array.to_host(schema, &Far::default(), narrow) }.unwrap_err();
     assert!(
         matches!(&error, CopyError::Invalid(invalid) if invalid.fault() == &Fault::TooManyNodes { limit: 2 })
     );
-    assert!(array.to_host(schema, &Far::default(), CopyOptions::new()).is_ok());
+    // SAFETY: the schema is the array's own.
+    assert!(unsafe { array.to_host(schema, &Far::default(), CopyOptions::new()) }.is_ok());
 
     // A panic of the one who is told.
     let mut panics = |_, _| panic!("enough");
     let options = CopyOptions::new().on_progress(&mut panics);
-    let caught = catch_unwind(AssertUnwindSafe(|| array.to_host(schema, &Far::default(), options)));
+    // SAFETY: the schema is the array's own.
+    let caught =
+        catch_unwind(AssertUnwindSafe(|| unsafe { array.to_host(schema, &Far::default(), options) }));
     assert!(caught.is_err());
     drop(array);
     assert_eq!(dropped.get(), 1);
@@ -366,7 +395,8 @@ fn failures() {
         let tree = structure(column.length, [column]);
         let (schema, array) = (tree.schema(), on_device(&tree, &Counter::new()));
         let options = if trimmed { CopyOptions::new().trimmed() } else { CopyOptions::new() };
-        array.to_host(schema.view().unwrap(), &Far::default(), options).unwrap_err().to_string()
+        // SAFETY: the schema is the array's own.
+        unsafe { array.to_host(schema.view().unwrap(), &Far::default(), options) }.unwrap_err().to_string()
     };
     let text = |offsets: &[i128], data: Bytes| {
         leaf("U", offsets.len() as i64 - 1, [None, integers("l", offsets.iter().copied()), data])
@@ -397,7 +427,8 @@ fn progress() {
     let mut tell = |done, total| told.borrow_mut().push((done, total));
     let options = CopyOptions::new().on_progress(&mut tell);
     assert_eq!(format!("{options:?}").matches("progress: true").count(), 1);
-    array.to_host(schema.view().unwrap(), &Far::default(), options).unwrap();
+    // SAFETY: the schema is the array's own.
+    unsafe { array.to_host(schema.view().unwrap(), &Far::default(), options) }.unwrap();
     assert_eq!(told.take(), [(24, 36), (36, 36)]);
 
     /// Tells nothing, or far too much.
@@ -431,15 +462,18 @@ fn progress() {
     for (odd, expected) in [(&[][..], &[(36, 36)][..]), (&[30, usize::MAX], &[(30, 36), (36, 36)])] {
         let mut tell = |done, total| told.borrow_mut().push((done, total));
         let options = CopyOptions::new().on_progress(&mut tell);
-        array.to_host(schema.view().unwrap(), &Odd(odd), options).unwrap();
+        // SAFETY: the schema is the array's own.
+        unsafe { array.to_host(schema.view().unwrap(), &Odd(odd), options) }.unwrap();
         assert_eq!(told.take(), expected);
     }
     let (empty, calls) = (structure(0, []), Cell::new(0));
     let mut tell = |done, total| calls.set(calls.get() + 1 + done + total);
     let array = on_host(empty.export(&Counter::new()));
-    array
-        .to_host(empty.schema().view().unwrap(), &HostMemory, CopyOptions::new().on_progress(&mut tell))
-        .unwrap();
+    // SAFETY: the schema is the array's own.
+    unsafe {
+        array.to_host(empty.schema().view().unwrap(), &HostMemory, CopyOptions::new().on_progress(&mut tell))
+    }
+    .unwrap();
     assert_eq!(calls.get(), 1);
 }
 
@@ -448,7 +482,9 @@ fn progress() {
 fn a_copy_is_taken_apart() {
     let tree = structure(4, [dictionary(leaf("i", 2, [None, integers("i", [8, 9])]))]);
     let (schema, array) = (tree.schema(), on_host(tree.export(&Counter::new())));
-    let mut copy = array.to_host(schema.view().unwrap(), &&HostMemory, CopyOptions::new()).unwrap();
+    // SAFETY: the schema is the array's own.
+    let mut copy =
+        unsafe { array.to_host(schema.view().unwrap(), &&HostMemory, CopyOptions::new()) }.unwrap();
     drop(array);
     let mut child = copy.take_child(0).unwrap();
     drop(copy);

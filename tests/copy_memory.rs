@@ -24,7 +24,8 @@ fn checking_allocates_nothing() {
         let (_, counts) = counting(|| {
             let structure = (schema.validate(&Limits::DEFAULT), array.validate(schema, &Limits::DEFAULT));
             assert_eq!(structure, (Ok(()), Ok(())));
-            array.validate_contents(schema, &Limits::DEFAULT).is_ok()
+            // SAFETY: the schema is the array's own.
+            unsafe { array.validate_contents(schema, &Limits::DEFAULT) }.is_ok()
         });
         // An array of nulls whose count says 0 is the one that is not valid.
         let all = if tree.format == "n" && tree.null_count == 0 { continue } else { counts };
@@ -38,7 +39,8 @@ fn copy(
     trimmed: bool,
 ) -> Result<OwnedArray, CopyError<NotForTheHost>> {
     let options = if trimmed { CopyOptions::new().trimmed() } else { CopyOptions::new() };
-    array.to_host(schema, &HostMemory, options)
+    // SAFETY: the schema is the array's own.
+    unsafe { array.to_host(schema, &HostMemory, options) }
 }
 
 /// C28: whichever allocation of a copy fails, it is an error, and nothing is left behind.
@@ -59,7 +61,8 @@ fn every_allocation_may_fail() {
                 assert_eq!(failed.unwrap_err(), CopyError::OutOfMemory);
                 assert_eq!(live(), 0);
             }
-            let sizes = || array.buffer_sizes(schema, &HostMemory, &Limits::DEFAULT);
+            // SAFETY: the schema is the array's own.
+            let sizes = || unsafe { array.buffer_sizes(schema, &HostMemory, &Limits::DEFAULT) };
             let (done, counts) = counting(sizes);
             counting(|| drop(done.unwrap()));
             for which in 1..=counts.allocated {

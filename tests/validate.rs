@@ -161,7 +161,8 @@ fn deep_trees() {
         assert_eq!(array.validate(view, &LIMITS).is_ok(), default);
         let exact = LIMITS.with_depth(depth).with_nodes(depth);
         assert_eq!(schema.validate(&exact), Ok(()));
-        assert_eq!(array.validate_contents(view, &exact), Ok(()));
+        // SAFETY: the schema is the array's own.
+        assert_eq!(unsafe { array.validate_contents(view, &exact) }, Ok(()));
         for limits in [exact.with_depth(depth - 1), exact.with_nodes(depth - 1)] {
             let invalid = schema.validate(&limits).unwrap_err();
             assert_eq!(invalid.path(), format!("root{}", "[0]".repeat(depth - 1)));
@@ -175,7 +176,8 @@ fn fault(schema: Stub<ArrowSchema>, array: Stub<ArrowArray>) -> String {
     let schema = schema.view().unwrap();
     let invalid = array.validate(schema, &LIMITS).unwrap_err();
     // Nothing is read of what is wrong already.
-    assert_eq!(array.validate_contents(schema, &LIMITS), Err(invalid.clone()));
+    // SAFETY: the schema is the array's own.
+    assert_eq!(unsafe { array.validate_contents(schema, &LIMITS) }, Err(invalid.clone()));
     invalid.to_string()
 }
 
@@ -287,12 +289,14 @@ fn children_reach_as_far_as_their_parent() {
 fn structure_comes_first() {
     let mut schema = schema(c"+l").child(schema(c"n")).own();
     let array = array(1).no_buffer().buffer(&[0_i32, 9]).child(array(1)).own();
-    let contents = array.validate_contents(schema.view().unwrap(), &LIMITS).unwrap_err();
+    // SAFETY: the schema is the array's own.
+    let contents = unsafe { array.validate_contents(schema.view().unwrap(), &LIMITS) }.unwrap_err();
     assert_eq!(contents.to_string(), "root: offset of element 1 is 9, wanted 0 to 1");
     drop(schema.take_child(0).unwrap());
     let released = array.validate(schema.view().unwrap(), &LIMITS).unwrap_err();
     assert_eq!(released.to_string(), "root[0]: schema: the struct is released or was moved away");
-    assert_eq!(array.validate_contents(schema.view().unwrap(), &LIMITS), Err(released));
+    // SAFETY: the schema is the array's own.
+    assert_eq!(unsafe { array.validate_contents(schema.view().unwrap(), &LIMITS) }, Err(released));
 }
 
 /// B1, B2: what hangs on a node is what its schema has.
@@ -350,13 +354,15 @@ fn on_a_device() {
             // SAFETY: nobody writes the buffers, nor reads them.
             unsafe { array.assume_ready() }
         };
-        let invalid = ready.validate_contents(ints, &LIMITS).unwrap_err();
+        // SAFETY: the schema is the array's own.
+        let invalid = unsafe { ready.validate_contents(ints, &LIMITS) }.unwrap_err();
         assert_eq!(invalid.fault(), &Fault::NotHostReady { device: Device::new(device_type, 0) });
         assert!(invalid.to_string().starts_with("root: the contents on CUDA"), "{invalid}");
     }
     let stub = array(3).no_buffer().buffer(&[1_i32, 2, 3]);
     let host = own(on_device(stub, Device::new(ArrowDeviceType::CUDA_HOST, 0), None));
-    assert_eq!(host.synchronize(&NoWait).unwrap().validate_contents(ints, &LIMITS), Ok(()));
+    // SAFETY: the schema is the array's own.
+    assert_eq!(unsafe { host.synchronize(&NoWait).unwrap().validate_contents(ints, &LIMITS) }, Ok(()));
 }
 
 /// Says that a queue waits.

@@ -22,7 +22,8 @@ fn found(tree: &Tree) -> Result<(), String> {
     let (schema, array) = (tree.schema(), tree.export(&Counter::new()));
     let schema = schema.view().unwrap();
     assert_eq!(array.validate(schema, &Limits::DEFAULT), Ok(()), "{tree:?}");
-    array.validate_contents(schema, &Limits::DEFAULT).map_err(|invalid| invalid.to_string())
+    // SAFETY: the schema is the array's own.
+    unsafe { array.validate_contents(schema, &Limits::DEFAULT) }.map_err(|invalid| invalid.to_string())
 }
 
 fn fault(tree: &Tree) -> String {
@@ -306,7 +307,8 @@ fn unaligned_buffers() {
             let schema = tree.schema();
             // SAFETY: the buffers are those of the tree, and live as long as they are kept.
             let array = placed.with_node(|node| unsafe { node.export((kept, dropped)) }).unwrap();
-            let valid = array.validate_contents(schema.view().unwrap(), &Limits::DEFAULT);
+            // SAFETY: the schema is the array's own.
+            let valid = unsafe { array.validate_contents(schema.view().unwrap(), &Limits::DEFAULT) };
             assert_eq!(valid, Ok(()), "{tree:?}");
         }
     }

@@ -16,7 +16,8 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = schema.validate(&limits).map_err(|invalid| invalid.to_string());
     let Ok(schema) = schema.view() else { return };
     let structure = array.validate(schema, &limits);
-    let contents = array.validate_contents(schema, &limits);
+    // SAFETY: the schema is the array's own.
+    let contents = unsafe { array.validate_contents(schema, &limits) };
     for invalid in [&structure, &contents].into_iter().filter_map(|found| found.as_ref().err()) {
         assert!(!invalid.to_string().is_empty() && !invalid.path().is_empty());
     }
@@ -25,16 +26,20 @@ fuzz_target!(|bytes: &[u8]| {
     let array = OwnedDeviceArray::from(array);
     assert_eq!(array.validate(schema, &limits), structure);
     let Ok(ready) = array.synchronize(&NoWait) else { return };
-    assert_eq!(ready.validate_contents(schema, &limits), contents);
-    let sizes = ready.buffer_sizes(schema, &HostMemory, &limits);
+    // SAFETY: the schema is the array's own.
+    assert_eq!(unsafe { ready.validate_contents(schema, &limits) }, contents);
+    // SAFETY: the schema is the array's own.
+    let sizes = unsafe { ready.buffer_sizes(schema, &HostMemory, &limits) };
     assert!(sizes.is_ok() || contents.is_err());
     let options = || CopyOptions::new().limits(limits);
     for options in [options(), options().trimmed()] {
-        let copy = ready.to_host(schema, &HostMemory, options);
+        // SAFETY: the schema is the array's own.
+        let copy = unsafe { ready.to_host(schema, &HostMemory, options) };
         match copy {
             // What was valid still is; what was not may have been cut off, or counted.
             Ok(copy) => {
-                let copied = copy.validate_contents(schema, &limits);
+                // SAFETY: the schema is the array's own.
+                let copied = unsafe { copy.validate_contents(schema, &limits) };
                 assert!(copied.is_ok() || contents.is_err(), "{copied:?}");
             }
             Err(error) => assert!(contents.is_err(), "{error}"),

@@ -4,7 +4,7 @@ use core::fmt;
 use core::iter::FusedIterator;
 
 use super::{ArrayStreamReader, Fault, Invalid, Limits, StreamReader, StreamStruct};
-use crate::owned::{Owned, OwnedArray, OwnedSchema};
+use crate::owned::{Owned, OwnedSchema};
 use crate::raw::ArrowArrayStream;
 use crate::stream_error::StreamError;
 use crate::view::SchemaView;
@@ -32,7 +32,11 @@ impl ArrayStreamReader {
         self,
         limits: Limits,
     ) -> Result<CheckedReader<ArrowArrayStream>, CheckedStreamError> {
-        Ok(CheckedReader { check: OwnedArray::validate_contents, ..self.checked(limits)? })
+        let check: Check<ArrowArrayStream> = |array, schema, limits| {
+            // SAFETY: the arrays of a stream are of its schema, as `take` was promised, and a reader checks by no other.
+            unsafe { array.validate_contents(schema, limits) }
+        };
+        Ok(CheckedReader { check, ..self.checked(limits)? })
     }
 }
 

@@ -129,13 +129,19 @@ impl ReadyDeviceArray {
     /// # Errors
     ///
     /// [`CopyError::Invalid`] if the array is not what `schema` says; [`CopyError::Memory`] if `memory` cannot read it.
-    pub fn buffer_sizes<M: DeviceMemory + ?Sized>(
+    ///
+    /// # Safety
+    ///
+    /// - `schema` is the array's own (D15), the one that its producer gave for it: every buffer that is not null has as
+    ///   many bytes as its types, lengths and offsets ask for, which nobody can see of a pointer.
+    pub unsafe fn buffer_sizes<M: DeviceMemory + ?Sized>(
         &self,
         schema: SchemaView<'_>,
         memory: &M,
         limits: &Limits,
     ) -> Result<BufferSizes, CopyError<M::Error>> {
-        Plan::new(self, schema, memory, Offsets::Keep, limits)?.sizes()
+        // SAFETY: as the caller promises.
+        unsafe { Plan::new(self, schema, memory, Offsets::Keep, limits) }?.sizes()
     }
 
     /// Copies the array into host memory, from whatever device it is on.
@@ -150,14 +156,20 @@ impl ReadyDeviceArray {
     /// # Errors
     ///
     /// A [`CopyError`]; nothing is left behind then.
-    pub fn to_host<M: DeviceMemory + ?Sized>(
+    ///
+    /// # Safety
+    ///
+    /// - `schema` is the array's own (D15), the one that its producer gave for it: every buffer that is not null has as
+    ///   many bytes as its types, lengths and offsets ask for, which nobody can see of a pointer.
+    pub unsafe fn to_host<M: DeviceMemory + ?Sized>(
         &self,
         schema: SchemaView<'_>,
         memory: &M,
         options: CopyOptions<'_>,
     ) -> Result<OwnedArray, CopyError<M::Error>> {
         let CopyOptions { offsets, limits, mut progress } = options;
-        let mut plan = Plan::new(self, schema, memory, offsets, &limits)?;
+        // SAFETY: as the caller promises.
+        let mut plan = unsafe { Plan::new(self, schema, memory, offsets, &limits) }?;
         let mut block = Block::zeroed(plan.block_bytes()).ok_or(CopyError::OutOfMemory)?;
         let transfers = plan.transfers(block.as_mut_ptr())?;
         let total = plan.bytes_to_copy();
@@ -171,7 +183,7 @@ impl ReadyDeviceArray {
             done = done.saturating_add(bytes).min(total);
             tell(done);
         };
-        // SAFETY: the plan has the array's own buffers, with as many bytes as its types ask for, and a place in the
+        // SAFETY: the plan has the array's own buffers, with as many bytes as its own types ask for, and a place in the
         // block for each; `Plan::new` has asked whether `memory` takes arrays on this device that are ready like this.
         unsafe { memory.copy_to_host(&transfers, &mut finished) }.map_err(CopyError::Memory)?;
         if done < total || total == 0 {

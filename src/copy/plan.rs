@@ -61,7 +61,11 @@ pub(crate) struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     /// Checks the structure of `array`, and reads through `memory` what its types do not tell.
-    pub(crate) fn new<M: DeviceMemory + ?Sized>(
+    ///
+    /// # Safety
+    ///
+    /// - `schema` is the array's own (D15).
+    pub(crate) unsafe fn new<M: DeviceMemory + ?Sized>(
         array: &'a ReadyDeviceArray,
         schema: SchemaView<'a>,
         memory: &M,
@@ -75,7 +79,8 @@ impl<'a> Plan<'a> {
         let mut plan =
             Self { nodes: Vec::new(), buffers: Vec::new(), block_bytes: 0, bytes_to_copy: 0, offsets };
         plan.take_apart(schema, array)?;
-        // SAFETY: the memory has accepted the array, whose structure was checked.
+        // SAFETY: the memory has accepted the array, whose structure was checked, and whose buffers are those of the
+        // schema's types, as the caller promises.
         unsafe { Reads::run(&mut plan, memory) }?;
         for index in 0..plan.nodes.len() {
             plan.place(index)?;

@@ -39,7 +39,7 @@ impl Reads {
     ///
     /// # Safety
     ///
-    /// - `memory` has accepted the plan's array, whose structure was checked.
+    /// - `memory` has accepted the plan's array, whose structure was checked against its own schema.
     pub(super) unsafe fn run<M: DeviceMemory + ?Sized>(
         plan: &mut Plan<'_>,
         memory: &M,

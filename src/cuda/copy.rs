@@ -149,8 +149,12 @@ impl Drop for Copies<'_> {
 /// # Errors
 ///
 /// A [`ToDeviceError`] that gives the array back; nothing of it is left on the device, and nothing queued reads it.
+///
+/// # Safety
+///
+/// - As for [`to_host`](ReadyDeviceArray::to_host): `schema` is the array's own (D15).
 #[allow(clippy::result_large_err, reason = "the error gives the array back")]
-pub fn to_device(
+pub unsafe fn to_device(
     array: ReadyDeviceArray,
     schema: SchemaView<'_>,
     stream: &Arc<CudaStream>,
@@ -158,19 +162,22 @@ pub fn to_device(
 ) -> Result<(OwnedDeviceArray, InUse), ToDeviceError> {
     if options.offsets == Offsets::Trim {
         let trim = CopyOptions { progress: None, ..CopyOptions::new().limits(options.limits).trimmed() };
-        let trimmed = match array.to_host(schema, &HostMemory, trim) {
+        // SAFETY: as the caller promises.
+        let trimmed = match unsafe { array.to_host(schema, &HostMemory, trim) } {
             Ok(trimmed) => OwnedDeviceArray::from(trimmed).synchronize(&NoWait),
             Err(error) => return Err(ToDeviceError { array, kind: error.into() }),
         };
         options.offsets = Offsets::Keep;
         return match trimmed {
-            Ok(trimmed) => to_device(trimmed, schema, stream, options)
+            // SAFETY: a copy of an array is one of the same schema.
+            Ok(trimmed) => unsafe { to_device(trimmed, schema, stream, options) }
                 .map_err(|error| ToDeviceError { array, kind: error.kind }),
             // A host array has no event that could not be waited for.
             Err(_) => Err(ToDeviceError { array, kind: ToDeviceErrorKind::Cuda(CudaError::NoEvent) }),
         };
     }
-    match upload(&array, schema, stream, options) {
+    // SAFETY: as the caller promises.
+    match unsafe { upload(&array, schema, stream, options) } {
         Ok(copy) => match InUse::until_done(array, stream) {
             Ok(in_use) => Ok((copy, in_use)),
             Err(InUseError { array, error }) => {
@@ -184,14 +191,19 @@ pub fn to_device(
 }
 
 /// Queues the copies into a block of device memory, and exports it.
-fn upload(
+///
+/// # Safety
+///
+/// - `schema` is the array's own.
+unsafe fn upload(
     array: &ReadyDeviceArray,
     schema: SchemaView<'_>,
     stream: &Arc<CudaStream>,
     options: CopyOptions<'_>,
 ) -> Result<OwnedDeviceArray, ToDeviceErrorKind> {
     let CopyOptions { offsets, limits, mut progress } = options;
-    let plan = Plan::new(array, schema, &HostMemory, offsets, &limits)?;
+    // SAFETY: as the caller promises.
+    let plan = unsafe { Plan::new(array, schema, &HostMemory, offsets, &limits) }?;
     require()?;
     let current = Current::enter(stream.context().cu_ctx())?;
     let block = Block::zeroed(stream, plan.block_bytes())?;

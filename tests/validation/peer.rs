@@ -50,7 +50,8 @@ fn judged(changed: &Changed) -> Result<(), Invalid> {
     let limits = Limits::DEFAULT;
     changed.schema.validate(&limits)?;
     match changed.schema.view() {
-        Ok(schema) => changed.array.validate_contents(schema, &limits),
+        // SAFETY: the schema is the array's own.
+        Ok(schema) => unsafe { changed.array.validate_contents(schema, &limits) },
         Err(_) => unreachable!("a valid schema can be viewed"),
     }
 }
@@ -191,7 +192,8 @@ pub unsafe extern "C" fn validation_copy(
     let copy = || -> Result<OwnedArray, Box<dyn std::error::Error>> {
         let (schema, array) = (taken.0?, taken.1?.synchronize(&NoWait)?);
         let options = if trim == 0 { CopyOptions::new() } else { CopyOptions::new().trimmed() };
-        Ok(array.to_host(schema.view()?, &HostMemory, options)?)
+        // SAFETY: the schema is the array's own.
+        Ok(unsafe { array.to_host(schema.view()?, &HostMemory, options) }?)
     };
     match copy() {
         Ok(copy) => {

@@ -152,8 +152,14 @@ impl OwnedArray {
     /// # Errors
     ///
     /// [`Invalid`]: the first fault of the structure, else of the contents, in depth-first order.
-    pub fn validate_contents(&self, schema: SchemaView<'_>, limits: &Limits) -> Result<(), Invalid> {
-        // SAFETY: as in `validate`; the buffers of an array of the C Data Interface are in host memory and written.
+    ///
+    /// # Safety
+    ///
+    /// - `schema` is the array's own (D15), the one that its producer gave for it: every buffer that is not null has as
+    ///   many bytes as its types, lengths and offsets ask for, which nobody can see of a pointer.
+    pub unsafe fn validate_contents(&self, schema: SchemaView<'_>, limits: &Limits) -> Result<(), Invalid> {
+        // SAFETY: as in `validate`; the buffers of an array of the C Data Interface are in host memory and written, and
+        // are those of the schema's types, as the caller promises.
         unsafe { check(self.as_raw(), schema, limits, Depth::Contents) }
     }
 }
@@ -177,7 +183,11 @@ impl ReadyDeviceArray {
     /// # Errors
     ///
     /// As there; [`Fault::NotHostReady`] if the host cannot read the buffers, or has not waited for them.
-    pub fn validate_contents(&self, schema: SchemaView<'_>, limits: &Limits) -> Result<(), Invalid> {
+    ///
+    /// # Safety
+    ///
+    /// - As for [`OwnedArray::validate_contents`].
+    pub unsafe fn validate_contents(&self, schema: SchemaView<'_>, limits: &Limits) -> Result<(), Invalid> {
         if !self.is_host_ready() {
             return Err(Invalid::at_root(Fault::NotHostReady { device: self.device() }, Some(schema)));
         }

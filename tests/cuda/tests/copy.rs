@@ -72,7 +72,8 @@ fn every_layout_there_and_back(driver: &Driver) {
         let view = schema.view().expect("a schema");
         driver.delay(&producer, Duration::from_millis(2));
         let options = if index % 3 == 0 { CopyOptions::new().trimmed() } else { CopyOptions::new() };
-        let copied = to_device(on_host(&tree, &dropped), view, &producer, options);
+        // SAFETY: the schema is the array's own.
+        let copied = unsafe { to_device(on_host(&tree, &dropped), view, &producer, options) };
         let (copy, in_use) = copied.expect("a copy on the device");
         assert_eq!(copy.device(), Device::new(ArrowDeviceType::CUDA, 1));
         drop(in_use);
@@ -81,11 +82,13 @@ fn every_layout_there_and_back(driver: &Driver) {
         // By the stream that was made to wait, and by one that was not.
         for stream in [&consumer, &other] {
             for options in [CopyOptions::new(), CopyOptions::new().trimmed()] {
-                let back = copy.to_host(view, stream, options).expect("a copy on the host");
+                // SAFETY: the schema is the array's own.
+                let back = unsafe { copy.to_host(view, stream, options) }.expect("a copy on the host");
                 assert_eq!(meaning(&schema, &back), original, "{tree:?}");
                 // The layouts are made of any bytes.
                 if index >= of_each_layout {
-                    assert_eq!(back.validate_contents(view, &Limits::DEFAULT), Ok(()), "{tree:?}");
+                    // SAFETY: the schema is the array's own.
+                    assert_eq!(unsafe { back.validate_contents(view, &Limits::DEFAULT) }, Ok(()), "{tree:?}");
                 }
             }
         }
@@ -110,7 +113,8 @@ fn copies_wait_for_the_event() {
             let array = array.synchronize(&consumer).expect("ready");
             let copy = in_no_context(|| {
                 let schema = schema.view().expect("a schema");
-                array.to_host(schema, &other, CopyOptions::new()).expect("a copy")
+                // SAFETY: the schema is the array's own.
+                unsafe { array.to_host(schema, &other, CopyOptions::new()) }.expect("a copy")
             });
             assert_eq!(meaning(&schema, &copy), vec!["[8]"; 100]);
         }
@@ -129,7 +133,9 @@ fn a_child_without_an_event() {
     let field = view.child(0).expect("a field");
     for waits_in_a_queue in [true, false] {
         driver.delay(&producer, LATE);
-        let copied = to_device(on_host(&tree, &Counter::new()), view, &producer, CopyOptions::new());
+        // SAFETY: the schema is the array's own.
+        let copied =
+            unsafe { to_device(on_host(&tree, &Counter::new()), view, &producer, CopyOptions::new()) };
         let (copy, in_use) = copied.expect("a copy");
         let mut copy = if waits_in_a_queue {
             copy.synchronize(&consumer).expect("ready")
@@ -137,7 +143,8 @@ fn a_child_without_an_event() {
             copy.synchronize(&HostWait::new()).expect("ready")
         };
         let child = copy.take_child(0).expect("a child");
-        let copied = child.to_host(field, &consumer, CopyOptions::new());
+        // SAFETY: the schema is the array's own.
+        let copied = unsafe { child.to_host(field, &consumer, CopyOptions::new()) };
         if waits_in_a_queue {
             assert_eq!(copied.expect_err("no event"), CopyError::Memory(CudaError::NoEvent));
         } else {
@@ -156,33 +163,33 @@ fn the_wrong_side() {
     let view = schema.view().expect("a schema");
     let tree = export::leaf("C", 3, [None, Some(vec![1, 2, 3])]);
     let host = on_host(&tree, &Counter::new());
-    let error = host.to_host(view, &producer, CopyOptions::new()).expect_err("not CUDA's");
+    // SAFETY: the schema is the array's own.
+    let error = unsafe { host.to_host(view, &producer, CopyOptions::new()) }.expect_err("not CUDA's");
     assert_eq!(error, CopyError::Memory(CudaError::NotCuda(Device::CPU)));
-    let (copy, in_use) = to_device(host, view, &producer, CopyOptions::new()).expect("a copy");
+    // SAFETY: the schema is the array's own.
+    let (copy, in_use) = unsafe { to_device(host, view, &producer, CopyOptions::new()) }.expect("a copy");
     drop(in_use);
     let copy = copy.synchronize(&HostWait::new()).expect("ready");
     for options in [CopyOptions::new(), CopyOptions::new().trimmed()] {
-        let error = to_device(
-            // SAFETY: an empty array of the null type, ready at once.
-            unsafe { CudaExport::new(&producer).export(&ArrayNode::default(), ()) }
-                .expect("an array")
-                .synchronize(&HostWait::new())
-                .expect("ready"),
-            view,
-            &producer,
-            options,
-        );
+        // SAFETY: an empty array of the null type.
+        let array = unsafe { CudaExport::new(&producer).export(&ArrayNode::default(), ()) };
+        let array = array.expect("an array").synchronize(&HostWait::new()).expect("ready");
+        // SAFETY: it is refused for where it is, and nothing of it is read.
+        let error = unsafe { to_device(array, view, &producer, options) };
         let error = error.expect_err("already on the device");
         assert!(matches!(error.kind, ToDeviceErrorKind::NotForTheHost(_)), "{error}");
         assert_eq!(error.array.device(), Device::new(ArrowDeviceType::CUDA, 1));
     }
     let wrong = SchemaNode { format: "u", ..Default::default() }.export().expect("a schema");
-    let error = to_device(
-        on_host(&tree, &Counter::new()),
-        wrong.view().expect("a schema"),
-        &producer,
-        CopyOptions::new(),
-    );
+    // SAFETY: the schema is the array's own.
+    let error = unsafe {
+        to_device(
+            on_host(&tree, &Counter::new()),
+            wrong.view().expect("a schema"),
+            &producer,
+            CopyOptions::new(),
+        )
+    };
     assert!(matches!(error.expect_err("no string").kind, ToDeviceErrorKind::Invalid(_)));
     drop(copy);
 }
@@ -205,14 +212,16 @@ fn progress_is_told() {
     let mut watch = watched(&mut told);
     let options = CopyOptions::new().on_progress(&mut watch);
     let (copy, in_use) =
-        to_device(on_host(&tree, &Counter::new()), view, &producer, options).expect("a copy");
+        // SAFETY: the schema is the array's own.
+        unsafe { to_device(on_host(&tree, &Counter::new()), view, &producer, options) }.expect("a copy");
     drop((in_use, watch));
     assert_eq!(told, [(64 << 20, LEN), (128 << 20, LEN), (LEN, LEN)]);
     told.clear();
     let copy = copy.synchronize(&consumer).expect("ready");
     let mut watch = watched(&mut told);
     let options = CopyOptions::new().on_progress(&mut watch);
-    let back = copy.to_host(view, &consumer, options).expect("a copy");
+    // SAFETY: the schema is the array's own.
+    let back = unsafe { copy.to_host(view, &consumer, options) }.expect("a copy");
     drop(watch);
     assert_eq!(told, [(64 << 20, LEN), (128 << 20, LEN), (LEN, LEN)]);
     // SAFETY: `LEN` bytes that were copied.
@@ -229,13 +238,15 @@ fn a_panic_on_the_way() {
     let tree = export::leaf("C", 1000, [None, Some(vec![3; 1000])]);
     let schema = schema_of_bytes();
     let view = schema.view().expect("a schema");
-    let copied = to_device(on_host(&tree, &Counter::new()), view, &producer, CopyOptions::new());
+    // SAFETY: the schema is the array's own.
+    let copied = unsafe { to_device(on_host(&tree, &Counter::new()), view, &producer, CopyOptions::new()) };
     let (copy, in_use) = copied.expect("a copy");
     drop(in_use);
     let copy = copy.synchronize(&consumer).expect("ready");
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let mut watch = |_, _| panic!("told");
-        copy.to_host(view, &consumer, CopyOptions::new().on_progress(&mut watch)).map(drop)
+        // SAFETY: the schema is the array's own.
+        unsafe { copy.to_host(view, &consumer, CopyOptions::new().on_progress(&mut watch)) }.map(drop)
     }));
     assert!(result.is_err());
 }
@@ -312,7 +323,8 @@ fn copy_there_and_back(
     [producer, consumer]: [&Arc<CudaStream>; 2],
 ) -> Result<OwnedArray, CudaError> {
     let schema = schema.view().expect("a schema");
-    let (copy, in_use) = match to_device(host, schema, producer, CopyOptions::new()) {
+    // SAFETY: the schema is the array's own.
+    let (copy, in_use) = match unsafe { to_device(host, schema, producer, CopyOptions::new()) } {
         Ok(copied) => copied,
         Err(error) => {
             assert_eq!(error.array.device(), Device::CPU);
@@ -328,7 +340,8 @@ fn copy_there_and_back(
             return Err(kind);
         }
     };
-    let back = copy.to_host(schema, consumer, CopyOptions::new()).map_err(|error| match error {
+    // SAFETY: the schema is the array's own.
+    let back = unsafe { copy.to_host(schema, consumer, CopyOptions::new()) }.map_err(|error| match error {
         CopyError::Memory(error) => error,
         other => panic!("not the driver's: {other}"),
     });
@@ -347,11 +360,13 @@ fn the_host_array_is_in_use() {
     let view = schema.view().expect("a schema");
     let dropped = Counter::new();
     driver.delay(&producer, LATE);
-    let copied = to_device(on_host(&tree, &dropped), view, &producer, CopyOptions::new());
+    // SAFETY: the schema is the array's own.
+    let copied = unsafe { to_device(on_host(&tree, &dropped), view, &producer, CopyOptions::new()) };
     let (copy, in_use): (_, InUse) = copied.expect("a copy");
     assert_eq!((in_use.is_done(), dropped.get()), (Ok(false), 0));
     let copy = copy.synchronize(&consumer).expect("ready");
-    let back = copy.to_host(view, &consumer, CopyOptions::new()).expect("a copy");
+    // SAFETY: the schema is the array's own.
+    let back = unsafe { copy.to_host(view, &consumer, CopyOptions::new()) }.expect("a copy");
     assert_eq!(dropped.get(), 0);
     drop(in_use);
     assert_eq!(dropped.get(), 1);

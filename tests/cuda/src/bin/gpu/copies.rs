@@ -58,9 +58,11 @@ pub fn there_and_back(machine: &Machine) {
     let wanted = batch(1_000_000);
     let host = OwnedDeviceArray::from(batch(1_000_000)).synchronize(&NoWait).expect("a host array");
     machine.slow(&producer);
-    let (copy, in_use) = to_device(host, view, &producer, CopyOptions::new()).expect("a copy");
+    // SAFETY: the schema is the array's own.
+    let (copy, in_use) = unsafe { to_device(host, view, &producer, CopyOptions::new()) }.expect("a copy");
     let copy = copy.synchronize(&consumer).expect("ready");
-    let back = copy.to_host(view, &consumer, CopyOptions::new()).expect("a copy");
+    // SAFETY: the schema is the array's own.
+    let back = unsafe { copy.to_host(view, &consumer, CopyOptions::new()) }.expect("a copy");
     drop(in_use);
     let (back, wanted) = (back.view().expect("an array"), wanted.view().expect("an array"));
     assert_eq!(contents(back), contents(wanted));
@@ -82,13 +84,15 @@ pub fn measure(machine: &Machine) -> Vec<(&'static str, String)> {
     for _ in 0..TIMES {
         let array = OwnedDeviceArray::from(batch(BYTES)).synchronize(&NoWait).expect("a host array");
         let begin = Instant::now();
-        let (copy, in_use) = to_device(array, view, &stream, CopyOptions::new()).expect("a copy");
+        // SAFETY: the schema is the array's own.
+        let (copy, in_use) = unsafe { to_device(array, view, &stream, CopyOptions::new()) }.expect("a copy");
         let copy = copy.synchronize(&HostWait::new()).expect("ready");
         up.push(gigabytes(begin));
         drop(in_use);
 
         let begin = Instant::now();
-        let back = copy.to_host(view, &stream, CopyOptions::new()).expect("a copy");
+        // SAFETY: the schema is the array's own.
+        let back = unsafe { copy.to_host(view, &stream, CopyOptions::new()) }.expect("a copy");
         down.push(gigabytes(begin));
         drop((back, copy));
 
