@@ -3,8 +3,9 @@
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::ptr::NonNull;
 
-/// What buffers are aligned to, and filled up to: what the columnar format recommends.
-pub(super) const ALIGNMENT: usize = 64;
+/// What buffers are aligned to, and filled up to: what the columnar format recommends. A block has as many bytes at
+/// least, since buffers of no bytes have an address too.
+pub(crate) const ALIGNMENT: usize = 64;
 
 /// A block of host memory, zeroed at first.
 pub(super) struct Block {
@@ -18,7 +19,6 @@ unsafe impl Send for Block {}
 impl Block {
     /// `None` if there is no memory.
     pub(super) fn zeroed(bytes: usize) -> Option<Self> {
-        // Buffers of no bytes have an address too, so there is never nothing.
         let layout = Layout::from_size_align(bytes.max(ALIGNMENT), ALIGNMENT).ok()?;
         // SAFETY: the size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;

@@ -19,7 +19,7 @@ use block::Block;
     not(feature = "cuda"),
     allow(unused_imports, reason = "CUDA's copies to the device follow it, too")
 )]
-pub(crate) use plan::Plan;
+pub(crate) use {block::ALIGNMENT, plan::Plan};
 
 use crate::consumer::{Invalid, Limits, ReadyDeviceArray};
 use crate::owned::OwnedArray;

@@ -1,8 +1,10 @@
 //! The calling thread's current context, changed and put back.
 
+use alloc::sync::Arc;
 use core::ffi::c_int;
 use core::ptr;
 
+use cudarc::driver::CudaContext;
 use cudarc::driver::sys::{CUcontext, CUdevice};
 
 use super::driver::{CudaError, call};
@@ -70,6 +72,36 @@ impl Drop for Current {
         if let Some(device) = self.retained {
             // SAFETY: retained by `any`, once.
             unsafe { call!(cuDevicePrimaryCtxRelease_v2(device)) }.ok();
+        }
+    }
+}
+
+/// [`Current`] for what may drop the last owner of the context that it enters.
+///
+/// If that context was current before, there is nothing to put back: its end takes it off the thread's stack. Setting it
+/// again would set a handle that is none any more.
+pub(super) struct Inside {
+    current: Option<Current>,
+    context: Option<Arc<CudaContext>>,
+}
+
+impl Inside {
+    /// That the context cannot be entered is no reason not to do what was to be done in it.
+    pub(super) fn new(context: Arc<CudaContext>) -> Self {
+        Self { current: Current::enter(context.cu_ctx()).ok(), context: Some(context) }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        let handle = self.context.as_ref().map_or(ptr::null_mut(), |context| context.cu_ctx());
+        if self.current.as_ref().is_some_and(|current| current.before == handle) {
+            self.current = None;
+            self.context = None;
+        } else {
+            // cudarc makes a context current to end it.
+            self.context = None;
+            self.current = None;
         }
     }
 }

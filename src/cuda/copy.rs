@@ -13,7 +13,7 @@ use cudarc::driver::sys::{CUdeviceptr, CUstream};
 use super::block::Block;
 use super::context::Current;
 use super::driver::{CudaError, call, check_device, require};
-use super::event::Event;
+use super::event::{Event, not_capturing};
 use super::record::{CudaExport, CudaExportError, CudaExportErrorKind};
 use super::reuse::{InUse, InUseError};
 use crate::consumer::{EventWaiter, Invalid, NoWait, Readiness, ReadyDeviceArray};
@@ -56,8 +56,8 @@ unsafe impl DeviceMemory for CudaStream {
         transfers: &[Transfer],
         finished: &mut dyn FnMut(usize),
     ) -> Result<(), CudaError> {
-        let mut copies = Copies::begin(self)?;
         let current = Current::enter(self.context().cu_ctx())?;
+        let mut copies = Copies::begin(self)?;
         copies.queue(transfers, |to, from, bytes, stream| {
             // SAFETY: memory of the device and of the host, this long and valid until `copies` is done, as the caller
             // promises. The context is current.
@@ -78,8 +78,10 @@ struct Copies<'a> {
 }
 
 impl<'a> Copies<'a> {
+    /// The stream's context is current.
     fn begin(stream: &'a CudaStream) -> Result<Self, CudaError> {
         require()?;
+        not_capturing(stream.cu_stream())?;
         Ok(Self { stream, marks: Vec::new(), pending: false })
     }
 
@@ -126,13 +128,22 @@ impl<'a> Copies<'a> {
 
 impl Drop for Copies<'_> {
     fn drop(&mut self) {
-        if self.pending {
-            let _current = Current::enter(self.stream.context().cu_ctx());
-            // A driver that cannot wait does no work either.
-            // SAFETY: the stream is alive.
-            unsafe { call!(cuStreamSynchronize(self.stream.cu_stream())) }.ok();
+        if self.pending && !settle(self.stream) && !self.marks.last().is_some_and(|(event, _)| event.settle())
+        {
+            // Copies go on into memory that is about to be freed, and whoever began to capture a graph meanwhile keeps
+            // anybody from waiting for them.
+            std::process::abort();
         }
     }
+}
+
+/// Waits on the host for all that is queued on the stream. False if it may still come: while a graph is captured the
+/// driver refuses to wait, and goes on working. A driver that cannot wait for another reason does no work either.
+pub(super) fn settle(stream: &CudaStream) -> bool {
+    let _current = Current::enter(stream.context().cu_ctx());
+    // SAFETY: the stream is alive.
+    let waited = unsafe { call!(cuStreamSynchronize(stream.cu_stream())) };
+    !waited.is_err_and(CudaError::is_of_a_capture)
 }
 
 /// Copies an array that the host can read to the stream's device.
@@ -181,8 +192,7 @@ pub unsafe fn to_device(
         Ok(copy) => match InUse::until_done(array, stream) {
             Ok(in_use) => Ok((copy, in_use)),
             Err(InUseError { array, error }) => {
-                // The copies are queued: nothing of either side may go before them.
-                drop(Copies { stream, marks: Vec::new(), pending: true });
+                // The copies were waited for.
                 Err(ToDeviceError { array, kind: ToDeviceErrorKind::Cuda(error) })
             }
         },
@@ -218,17 +228,23 @@ unsafe fn upload(
         // the array is borrowed from `to_device`, which puts it behind them. The context is current.
         unsafe { call!(cuMemcpyHtoDAsync_v2(to.addr() as CUdeviceptr, from, bytes, stream)) }
     })?;
+    let mut block = Some(block);
     let exported = plan.with_node::<_, NotForTheHost>(base, |node| {
+        let block = block.take();
         // SAFETY: the node is one of the array's own type; its buffers are in the block, which is kept, and written by
         // what is queued on the stream.
         unsafe { CudaExport::new(stream).export(node, block) }
-    })?;
+    });
     let copy = match exported {
-        Ok(copy) => copy,
-        Err(CudaExportError { keep, kind }) => {
+        Ok(Ok(copy)) => copy,
+        Ok(Err(CudaExportError { keep, kind })) => {
             drop(copies);
             drop(keep);
             return Err(kind.into());
+        }
+        Err(error) => {
+            drop(copies);
+            return Err(error.into());
         }
     };
     drop(current);
@@ -293,6 +309,7 @@ impl From<CudaExportErrorKind> for ToDeviceErrorKind {
     fn from(kind: CudaExportErrorKind) -> Self {
         match kind {
             CudaExportErrorKind::Cuda(error) => Self::Cuda(error),
+            CudaExportErrorKind::Export(ExportErrorKind::OutOfMemory) => Self::OutOfMemory,
             CudaExportErrorKind::Export(kind) => Self::Export(kind),
         }
     }

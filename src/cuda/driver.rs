@@ -20,6 +20,8 @@ pub enum CudaError {
     NullEvent,
     /// The array waits in a queue for an event that it does not have itself: it was moved out of the one that has.
     NoEvent,
+    /// The stream captures a graph: what is queued on it does not run, so that nothing waits for it.
+    Capturing,
     /// The driver has no device of this number.
     NoSuchDevice(Device),
     /// There is no CUDA driver on this machine.
@@ -40,11 +42,21 @@ impl CudaError {
     #[must_use]
     pub const fn code(&self) -> Option<c_int> {
         match self {
-            // A C enum that is an `unsigned int`, of small values.
-            #[allow(clippy::cast_possible_wrap, reason = "CUresult is below 1000")]
+            #[allow(
+                clippy::cast_possible_wrap,
+                reason = "the results that cudarc has names for are below 1000"
+            )]
             Self::Driver { error, .. } => Some(error.0 as c_int),
             _ => None,
         }
+    }
+}
+
+impl CudaError {
+    /// Whether the driver refused because a graph is being captured, on this or another stream.
+    pub(super) fn is_of_a_capture(self) -> bool {
+        // From CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED to CUDA_ERROR_CAPTURED_EVENT, and the one for the wrong thread.
+        self == Self::Capturing || self.code().is_some_and(|code| (900..=908).contains(&code))
     }
 }
 
@@ -54,6 +66,7 @@ impl fmt::Debug for CudaError {
             Self::NotCuda(device) => f.debug_tuple("NotCuda").field(device).finish(),
             Self::NullEvent => f.write_str("NullEvent"),
             Self::NoEvent => f.write_str("NoEvent"),
+            Self::Capturing => f.write_str("Capturing"),
             Self::NoSuchDevice(device) => f.debug_tuple("NoSuchDevice").field(device).finish(),
             Self::NoDriver => f.write_str("NoDriver"),
             Self::MissingFunction(name) => f.debug_tuple("MissingFunction").field(name).finish(),
@@ -73,6 +86,7 @@ impl fmt::Display for CudaError {
             Self::NoEvent => {
                 f.write_str("the array is not known to be written, and has no event to wait for")
             }
+            Self::Capturing => f.write_str("the CUDA stream captures a graph"),
             Self::NoSuchDevice(device) => write!(f, "the CUDA driver knows no device {device}"),
             Self::NoDriver => f.write_str("there is no CUDA driver on this machine"),
             Self::MissingFunction(name) => write!(f, "the CUDA driver's library lacks {name}"),
@@ -108,6 +122,7 @@ const FUNCTIONS: &[&str] = &[
     "cuCtxGetCurrent",
     "cuCtxSetCurrent",
     "cuStreamGetCtx",
+    "cuStreamIsCapturing",
     "cuStreamWaitEvent",
     "cuStreamSynchronize",
     "cuEventCreate",
@@ -116,7 +131,9 @@ const FUNCTIONS: &[&str] = &[
     "cuEventSynchronize",
     "cuEventDestroy_v2",
     "cuMemAlloc_v2",
+    "cuMemAllocAsync",
     "cuMemFree_v2",
+    "cuMemFreeAsync",
     "cuMemsetD8Async",
     "cuMemcpyDtoHAsync_v2",
     "cuMemcpyHtoDAsync_v2",

@@ -7,7 +7,7 @@ use core::ptr::{self, NonNull};
 use cudarc::driver::sys::{self, CUevent, CUevent_flags, CUevent_wait_flags};
 use cudarc::driver::{CudaContext, CudaStream};
 
-use super::context::Current;
+use super::context::{Current, Inside};
 use super::driver::{CudaError, call, require};
 
 /// An event without timing (C21), in the context that it is recorded in (C13), destroyed in that context.
@@ -28,10 +28,13 @@ unsafe impl Sync for Event {}
 
 impl Event {
     /// An event that fires when all is done that is queued on `stream` now.
+    ///
+    /// On a stream that captures a graph nothing is queued, and an event of it is for that graph alone.
     pub(super) fn record(stream: &CudaStream) -> Result<Self, CudaError> {
         require()?;
         let context = stream.context();
         let _current = Current::enter(context.cu_ctx())?;
+        not_capturing(stream.cu_stream())?;
         let mut handle = ptr::null_mut();
         // SAFETY: writes one handle; a context is current.
         unsafe { call!(cuEventCreate(&raw mut handle, CUevent_flags::CU_EVENT_DISABLE_TIMING as u32)) }?;
@@ -47,7 +50,11 @@ impl Event {
     }
 
     /// The context that the event is of.
-    pub(super) fn context(&self) -> sys::CUcontext {
+    pub(super) fn owner(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    fn context(&self) -> sys::CUcontext {
         self.context.cu_ctx()
     }
 
@@ -65,6 +72,12 @@ impl Event {
         unsafe { call!(cuEventSynchronize(self.handle())) }
     }
 
+    /// Waits on the host for what reads or writes memory that is about to go. False if it may still come: while a graph
+    /// is captured the driver refuses to wait, and goes on working.
+    pub(super) fn settle(&self) -> bool {
+        !self.wait().is_err_and(CudaError::is_of_a_capture)
+    }
+
     pub(super) fn is_done(&self) -> Result<bool, CudaError> {
         let _current = Current::enter(self.context())?;
         // SAFETY: the event is live.
@@ -74,14 +87,24 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // Dropped last, when the context may be gone.
-        let _current = Current::enter(self.context());
+        // SAFETY: taken only here, and not used again.
+        let _inside = Inside::new(unsafe { ManuallyDrop::take(&mut self.context) });
         // Work that is queued behind the event still waits for it: the driver frees it when it has fired. A refusal has
         // nobody to be told to.
         // SAFETY: created by `record`, and destroyed only here.
         unsafe { call!(cuEventDestroy_v2(self.handle())) }.ok();
-        // SAFETY: not used again.
-        unsafe { ManuallyDrop::drop(&mut self.context) };
+    }
+}
+
+/// That `stream`, whose context is current, runs what is queued on it, and does not capture it.
+pub(super) fn not_capturing(stream: sys::CUstream) -> Result<(), CudaError> {
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    // SAFETY: writes one number; the stream is alive.
+    unsafe { call!(cuStreamIsCapturing(stream, &raw mut status)) }?;
+    if status == sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
+        Ok(())
+    } else {
+        Err(CudaError::Capturing)
     }
 }
 

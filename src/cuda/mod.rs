@@ -12,7 +12,8 @@
 //! copies what is on a device, and [`to_device`] copies what is on the host.
 //!
 //! Which CUDA version and which way of linking is cudarc's business and its user's choice: a crate that enables this
-//! feature also names a feature such as `cuda-12080` of `cudarc`. Where the driver is loaded at run time, cudarc panics
+//! feature also names a feature such as `cuda-12080` of `cudarc`, not older than the drivers that the program will meet:
+//! cudarc has no room for results of calls that its version does not know. Where the driver is loaded at run time, cudarc panics
 //! if it is not there or lacks a function; everything here asks first, and gives an error (C8).
 //!
 //! Every function leaves the calling thread's current CUDA context as it was, also the release of an exported array

@@ -8,7 +8,7 @@ use core::mem::ManuallyDrop;
 
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DriverError};
 
-use super::context::Current;
+use super::context::{Current, Inside};
 use super::driver::{CudaError, require};
 use super::event::Event;
 use crate::device::Device;
@@ -68,6 +68,8 @@ impl<'a> CudaExport<'a> {
     }
 
     /// Covers what is queued on `writer`, too, when the array is exported.
+    ///
+    /// The per-thread default stream is another one on each thread: it is that of the thread that exports.
     pub fn after(&mut self, writer: &Arc<CudaStream>) {
         if writer != self.stream && !self.writers.contains(writer) {
             self.writers.push(Arc::clone(writer));
@@ -88,11 +90,11 @@ impl<'a> CudaExport<'a> {
         require()?;
         let context = self.stream.context();
         let _current = Current::enter(context.cu_ctx())?;
-        stored_error(context, "an earlier call")?;
+        stored_error(context)?;
         let (pointer, read) = memory.device_ptr(self.stream);
         // Notes that the stream reads the memory, from which cudarc concludes when it may be written or freed.
         drop(read);
-        stored_error(context, "cuStreamWaitEvent")?;
+        stored_error(context)?;
         self.after(memory.stream());
         #[allow(
             clippy::cast_possible_truncation,
@@ -153,8 +155,9 @@ impl<'a> CudaExport<'a> {
 }
 
 /// cudarc keeps the errors of calls that could not report them, for whoever asks next.
-fn stored_error(context: &CudaContext, call: &'static str) -> Result<(), CudaError> {
-    context.check_err().map_err(|error: DriverError| CudaError::Driver { call, error })
+fn stored_error(context: &CudaContext) -> Result<(), CudaError> {
+    let named = |error: DriverError| CudaError::Driver { call: "a call that cudarc made", error };
+    context.check_err().map_err(named)
 }
 
 /// The memory's owner and the event, dropped in this order with the event's context current, on whatever thread.
@@ -175,8 +178,8 @@ impl<K> Kept<K> {
 
 impl<K> Drop for Kept<K> {
     fn drop(&mut self) {
-        // Goes last, also if the owner's drop panics. That the context cannot be entered is no reason not to let go.
-        let _current = Current::enter(self.parts.1.context());
+        // Goes last, also if the owner's drop panics.
+        let _inside = Inside::new(Arc::clone(self.parts.1.owner()));
         // SAFETY: dropped only here, and not used again.
         unsafe { ManuallyDrop::drop(&mut self.parts) };
     }

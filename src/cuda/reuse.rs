@@ -6,6 +6,7 @@ use core::fmt;
 
 use cudarc::driver::CudaStream;
 
+use super::copy::settle;
 use super::driver::CudaError;
 use super::event::Event;
 use crate::consumer::ReadyDeviceArray;
@@ -14,7 +15,8 @@ use crate::consumer::ReadyDeviceArray;
 ///
 /// A release tells the producer that its memory is free, and says nothing of work that is only queued. So after queueing
 /// the last reader, put the array in here. It is released
-/// - when this is dropped: the host waits for the work first;
+/// - when this is dropped: the host waits for the work first. If the driver will not wait because a graph is captured just
+///   then, the array is never released;
 /// - by [`release`](Self::release): likewise, with the driver's word on it;
 /// - by [`release_behind`](Self::release_behind): at once, if the stream is known on which the producer goes on, which
 ///   waits for the work instead of the host.
@@ -32,12 +34,16 @@ impl InUse {
     ///
     /// # Errors
     ///
-    /// An [`InUseError`] that gives the array back if the driver refuses.
+    /// An [`InUseError`] that gives the array back if the driver refuses. The work was waited for then, so that dropping
+    /// it is right; but not if the stream [captures](CudaError::Capturing) a graph.
     #[allow(clippy::result_large_err, reason = "the error gives the array back")]
     pub fn until_done(array: ReadyDeviceArray, stream: &Arc<CudaStream>) -> Result<Self, InUseError> {
         match Event::record(stream) {
             Ok(done) => Ok(Self { array: Some(array), done }),
-            Err(error) => Err(InUseError { array, error }),
+            Err(error) => {
+                settle(stream);
+                Err(InUseError { array, error })
+            }
         }
     }
 
@@ -87,9 +93,10 @@ impl InUse {
 
 impl Drop for InUse {
     fn drop(&mut self) {
-        if self.array.is_some() {
-            // A driver that cannot wait does no work either: the context is gone, or the process is at its end.
-            self.done.wait().ok();
+        // A driver that cannot wait does no work either: its context is broken or gone, or the process is at its end. But
+        // one that only will not wait now, while a graph is captured, does: then the array is better never released.
+        if self.array.is_some() && !self.done.settle() {
+            core::mem::forget(self.array.take());
         }
     }
 }
