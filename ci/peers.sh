@@ -84,7 +84,7 @@ FAULTS
 async_cpp_finds() {
     finds "$OUT/async_cpp" <<'FAULTS'
 row batch received
-task drive every layout
+producer no producer (A1)
 leak bytes in Arrow's pool
 FAULTS
 }

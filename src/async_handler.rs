@@ -40,8 +40,8 @@ impl AsyncHandler {
     /// - if that is not null, it is a live handler that obeys the interface: its callbacks may be called from any thread,
     ///   one at a time (A14);
     /// - nobody else calls or releases it;
-    /// - its consumer calls the producer that it is given only from then on until release returns, and extracts each
-    ///   task once (A10).
+    /// - its consumer calls the producer that it is given only from then on until release returns, extracts each task that
+    ///   it accepts once (A10), and a task that it refuses within that call or not at all.
     pub unsafe fn from_raw(handler: *mut ArrowAsyncDeviceStreamHandler) -> Result<Self, TakeError> {
         let handler = NonNull::new(handler).ok_or(TakeError::Null)?;
         // SAFETY: valid for reads, as the caller promises.
@@ -58,7 +58,8 @@ impl AsyncHandler {
         Self(handler)
     }
 
-    /// Gives the duty up: the pointer is for the producer, who calls the handler and releases it at last.
+    /// Gives the duty up: the pointer is for the producer, who calls the handler and releases it at last. What it has to
+    /// promise a handler of this crate is in [`AsyncReceiver::prepare_at`](crate::AsyncReceiver::prepare_at).
     #[must_use = "a handler that nobody releases leaks, and its consumer waits for ever"]
     pub fn into_raw(self) -> *mut ArrowAsyncDeviceStreamHandler {
         core::mem::ManuallyDrop::new(self).0.as_ptr()
