@@ -11,6 +11,7 @@ mod validate;
 pub use async_stream::{AsyncArrays, AsyncControl, AsyncReceiver, AsyncTask, Demand, Receive};
 pub use checked::{CheckedReader, CheckedStreamError};
 pub use stream::{ArrayStreamReader, DeviceArrayStreamReader, StreamReader, StreamStruct};
+pub(crate) use sync::not_host_ready;
 pub use sync::{
     EventWaiter, NoWait, NoWaiter, NotHostReady, Readiness, ReadyDeviceArray, SyncError, SyncErrorKind,
 };

@@ -299,13 +299,21 @@ pub struct NotHostReady(pub ReadyDeviceArray);
 
 impl fmt::Display for NotHostReady {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let device = self.0.device();
-        match self.0.readiness() {
-            Readiness::Queued => {
-                write!(f, "the array on {device} was waited for in a queue, not by the host")
-            }
-            Readiness::Complete => write!(f, "the host cannot read memory of {device}"),
+        not_host_ready(f, self.0.device(), self.0.readiness())
+    }
+}
+
+/// Why the host may not touch the buffers.
+pub(crate) fn not_host_ready(
+    f: &mut fmt::Formatter<'_>,
+    device: Device,
+    readiness: Readiness,
+) -> fmt::Result {
+    match readiness {
+        Readiness::Queued => {
+            write!(f, "the array on {device} was waited for in a queue, not by the host")
         }
+        Readiness::Complete => write!(f, "the host cannot read memory of {device}"),
     }
 }
 

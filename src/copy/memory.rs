@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use core::fmt;
 use core::ptr;
 
-use crate::consumer::Readiness;
+use crate::consumer::{Readiness, not_host_ready};
 use crate::device::{Device, SyncEvent};
 
 /// Bytes to copy.
@@ -120,13 +120,7 @@ pub struct NotForTheHost {
 
 impl fmt::Display for NotForTheHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let device = self.device;
-        match self.readiness {
-            Readiness::Queued => {
-                write!(f, "the array on {device} was waited for in a queue, not by the host")
-            }
-            Readiness::Complete => write!(f, "the host cannot read memory of {device}"),
-        }
+        not_host_ready(f, self.device, self.readiness)
     }
 }
 

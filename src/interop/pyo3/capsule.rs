@@ -87,7 +87,7 @@ pub fn to_capsule<T: CapsuleStruct>(py: Python<'_>, owned: Owned<T>) -> PyResult
     if capsule.is_null() {
         let error = PyErr::fetch(py);
         // SAFETY: made from a box above, and no capsule has it.
-        drop(unsafe { Box::from_raw(place) });
+        T::drop_detached(py, unsafe { Box::from_raw(place) });
         return Err(error);
     }
     // SAFETY: a new object, of which this is the only reference.
@@ -238,7 +238,13 @@ pub unsafe fn to_capsules<A: CapsuleArray>(
     schema: OwnedSchema,
     array: Owned<A>,
 ) -> PyResult<(Bound<'_, PyAny>, Bound<'_, PyAny>)> {
-    Ok((to_capsule(py, schema)?, to_capsule(py, array)?))
+    match to_capsule(py, schema) {
+        Ok(schema) => Ok((schema, to_capsule(py, array)?)),
+        Err(error) => {
+            A::drop_detached(py, Box::new(array));
+            Err(error)
+        }
+    }
 }
 
 /// Moves schema and array out of a pair of capsules, both or neither.
@@ -261,5 +267,11 @@ pub unsafe fn from_capsules<A: CapsuleArray>(pair: &Bound<'_, PyAny>) -> PyResul
     // SAFETY: structs of these kinds, as the caller promises, which the capsules keep.
     let schema = unsafe { claim(schema_place) }?;
     // SAFETY: as above.
-    Ok((schema, unsafe { claim(array_place) }?))
+    match unsafe { claim(array_place) } {
+        Ok(array) => Ok((schema, array)),
+        Err(error) => {
+            ArrowSchema::drop_detached(pair.py(), Box::new(schema));
+            Err(error)
+        }
+    }
 }

@@ -46,7 +46,8 @@ impl<K> From<ExportError<K>> for PyErr {
     }
 }
 
-/// `RuntimeError` if the waiter failed, else `ValueError`; the array is released.
+/// `RuntimeError` if the waiter failed, else `ValueError`; the array is released where the error is converted, so convert
+/// it within [`Python::detach`](pyo3::Python::detach) if its release may wait for others that need the GIL.
 impl<E: Display> From<SyncError<E>> for PyErr {
     fn from(error: SyncError<E>) -> Self {
         let text = error.to_string();
@@ -71,5 +72,5 @@ raised_as!(
     ViewError: PyValueError, "`ValueError`.";
     TakeError: PyValueError, "`ValueError`.";
     UnexpectedEvent: PyValueError, "`ValueError`.";
-    NotHostReady: PyBufferError, "`BufferError`; the array is released.";
+    NotHostReady: PyBufferError, "`BufferError`; the array is released, as that of a [`SyncError`] is.";
 );

@@ -1,5 +1,6 @@
 //! What the caller of an export method may ask for.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;
 
@@ -7,7 +8,7 @@ use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::types::{PyAnyMethods, PyDict, PyDictMethods};
 use pyo3::{Bound, PyAny, PyResult};
 
-use super::capsule::from_capsule;
+use super::capsule::{CapsuleStruct, from_capsule};
 use crate::owned::OwnedSchema;
 use crate::raw::ArrowSchema;
 use crate::view::{SchemaView, ViewError};
@@ -42,7 +43,13 @@ pub unsafe fn check_request(
         return Ok(());
     };
     // SAFETY: as the caller promises.
-    let requested = unsafe { from_capsule::<ArrowSchema>(requested) }?;
+    let (py, requested) = (requested.py(), unsafe { from_capsule::<ArrowSchema>(requested) }?);
+    let answer = answer(schema, &requested);
+    ArrowSchema::drop_detached(py, Box::new(requested));
+    answer
+}
+
+fn answer(schema: &OwnedSchema, requested: &OwnedSchema) -> PyResult<()> {
     match mismatch(schema.view()?, requested.view()?)? {
         None => Ok(()),
         Some((have, asked)) => Err(PyValueError::new_err(format!(

@@ -26,6 +26,7 @@ enum {
   INVALID_CONTEXT = 201,
   INVALID_HANDLE = 400,
   NOT_READY = 600,
+  CAPTURE_UNSUPPORTED = 900,
 };
 
 enum { DEVICES = 2 };
@@ -132,6 +133,7 @@ void drain_context(struct context* context);
 /* Without it. */
 struct context* current_context(void);
 bool stages_pageable(void);
+bool is_capturing(void);
 CUresult launch(void* stream, struct context* context, struct work work);
 
 #endif

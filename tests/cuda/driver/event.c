@@ -97,6 +97,7 @@ CUresult cuEventQuery(struct event* event) {
 CUresult cuEventSynchronize(struct event* event) {
   ENTER_CONTEXT(context);
   (void)context;
+  if (is_capturing()) return CAPTURE_UNSUPPORTED;
   CUresult result = INVALID_HANDLE;
   pthread_mutex_lock(&driver_lock);
   if (is_live(event, EVENT)) {

@@ -129,8 +129,34 @@ CUresult cuStreamGetCtx(void* handle, struct context** of) {
   return stream == NULL ? INVALID_HANDLE : SUCCESS;
 }
 
+static bool capturing;
+
+/* Whether every stream says that it captures a graph, and the driver refuses to wait, though work goes on. */
+void test_capture(bool is_on) {
+  pthread_mutex_lock(&driver_lock);
+  capturing = is_on;
+  pthread_mutex_unlock(&driver_lock);
+}
+
+bool is_capturing(void) {
+  pthread_mutex_lock(&driver_lock);
+  bool is_on = capturing;
+  pthread_mutex_unlock(&driver_lock);
+  return is_on;
+}
+
+CUresult cuStreamIsCapturing(void* handle, int* status) {
+  ENTER_CONTEXT(context);
+  pthread_mutex_lock(&driver_lock);
+  struct stream* stream = find_stream(handle, context);
+  *status = capturing;
+  pthread_mutex_unlock(&driver_lock);
+  return stream == NULL ? INVALID_HANDLE : SUCCESS;
+}
+
 CUresult cuStreamSynchronize(void* handle) {
   ENTER_CONTEXT(context);
+  if (is_capturing()) return CAPTURE_UNSUPPORTED;
   pthread_mutex_lock(&driver_lock);
   struct stream* stream = find_stream(handle, context);
   if (stream != NULL) drain(stream);

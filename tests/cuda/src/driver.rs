@@ -29,6 +29,7 @@ struct Functions {
     live: unsafe extern "C" fn(c_int) -> i64,
     gone: unsafe extern "C" fn(bool),
     event_flags: unsafe extern "C" fn(*mut c_void) -> i64,
+    capture: unsafe extern "C" fn(bool),
     pools: unsafe extern "C" fn(bool),
     stage_pageable: unsafe extern "C" fn(bool),
     depth: unsafe extern "C" fn() -> c_int,
@@ -73,6 +74,7 @@ fn functions() -> Option<&'static Functions> {
                 live,
                 gone,
                 event_flags,
+                capture,
                 pools,
                 stage_pageable,
                 depth,
@@ -162,6 +164,12 @@ impl Driver {
         unsafe { (self.functions.gone)(gone) };
     }
 
+    /// Whether every stream captures a graph, as it says, and nobody may wait.
+    pub fn capture(&self, is_on: bool) {
+        // SAFETY: takes a bool.
+        unsafe { (self.functions.capture)(is_on) };
+    }
+
     /// Whether contexts that are made from now on allocate and free in the order of streams.
     pub fn pools(&self, are_there: bool) {
         // SAFETY: takes a bool.
@@ -213,6 +221,7 @@ impl Drop for Driver {
         self.set_gone(false);
         self.stage_pageable(true);
         self.pools(false);
+        self.capture(false);
         self.reset();
         if !std::thread::panicking() {
             // What is freed in the order of a stream may be a moment late.

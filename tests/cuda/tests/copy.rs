@@ -251,6 +251,54 @@ fn a_panic_on_the_way() {
     assert!(result.is_err());
 }
 
+/// On a stream that captures a graph no copy would run.
+#[test]
+fn a_stream_that_captures() {
+    let Some(driver) = Driver::load() else { return };
+    let [producer, consumer, _] = streams();
+    let tree = export::leaf("C", 3, [None, Some(vec![1, 2, 3])]);
+    let schema = schema_of_bytes();
+    let view = schema.view().expect("a schema");
+    let host = on_host(&tree, &Counter::new());
+    driver.capture(true);
+    // SAFETY: the schema is the array's own.
+    let error = unsafe { to_device(host, view, &producer, CopyOptions::new()) }.expect_err("it captures");
+    assert_eq!(error.kind, ToDeviceErrorKind::Cuda(CudaError::Capturing));
+    driver.capture(false);
+    // SAFETY: the schema is the array's own.
+    let (copy, in_use) =
+        unsafe { to_device(error.array, view, &producer, CopyOptions::new()) }.expect("a copy");
+    let copy = copy.synchronize(&HostWait::new()).expect("ready");
+    drop(in_use);
+    driver.capture(true);
+    // SAFETY: the schema is the array's own.
+    let error = unsafe { copy.to_host(view, &consumer, CopyOptions::new()) }.expect_err("it captures");
+    assert_eq!(error, CopyError::Memory(CudaError::Capturing));
+    driver.capture(false);
+}
+
+/// A block of a per-thread default stream is freed on another thread only once its copies are done, on a device that frees
+/// in the order of streams, too.
+#[test]
+fn a_block_of_a_per_thread_stream() {
+    let Some(driver) = Driver::load() else { return };
+    driver.pools(true);
+    driver.stage_pageable(false);
+    let context = CudaContext::new(0).expect("a context");
+    let stream = context.per_thread_stream();
+    let tree = export::leaf("C", 3, [None, Some(vec![1, 2, 3])]);
+    let schema = schema_of_bytes();
+    driver.delay(&stream, LATE);
+    let view = schema.view().expect("a schema");
+    // SAFETY: the schema is the array's own.
+    let copied = unsafe { to_device(on_host(&tree, &Counter::new()), view, &stream, CopyOptions::new()) };
+    let (copy, in_use) = copied.expect("a copy");
+    driver.reset();
+    in_no_context(move || drop(copy));
+    assert_eq!((driver.calls("cuMemFree_v2"), driver.calls("cuMemFreeAsync")), (1, 0));
+    assert_eq!(in_use.is_done(), Ok(true), "freed only when the copies were done");
+}
+
 /// Each call of the driver, made to fail in turn: the error is the driver's, the host's array comes back and is released
 /// once, nothing is left on the device, no copy is still on its way, and no context is left current.
 #[test]

@@ -14,7 +14,7 @@ use cudarc::driver::{CudaContext, CudaSlice, CudaStream, sys};
 /// A code that no part of the test driver gives by itself.
 const TOLD: i32 = 999;
 
-const FUNCTIONS: [&str; 14] = [
+const FUNCTIONS: [&str; 15] = [
     "cuInit",
     "cuDeviceGetCount",
     "cuCtxGetCurrent",
@@ -23,6 +23,7 @@ const FUNCTIONS: [&str; 14] = [
     "cuDevicePrimaryCtxRetain",
     "cuDevicePrimaryCtxRelease_v2",
     "cuStreamGetCtx",
+    "cuStreamIsCapturing",
     "cuStreamWaitEvent",
     "cuEventCreate",
     "cuEventRecord",
@@ -167,8 +168,8 @@ fn of_an_export() {
         drop(rest);
         assert_eq!(driver.live(EVENTS), events, "{function}");
     };
-    // Into the context and out of it, create, record.
-    assert_eq!(each_failure(&driver, memory, |memory| path(&streams[..1], memory), left), (6, 4));
+    // Into the context and out of it, the question whether the stream captures, create, record.
+    assert_eq!(each_failure(&driver, memory, |memory| path(&streams[..1], memory), left), (7, 5));
 
     // An event on the other stream, a wait for it, its destruction, and the above. A destruction that fails, or cannot
     // get into the context, is nobody's to know and leaves the event: three calls.
@@ -181,7 +182,7 @@ fn of_an_export() {
         left_over = now;
     };
     let calls = each_failure(&driver, memory, |memory| path(&streams, memory), left);
-    assert_eq!(calls, (6 + 5 + 5 + 6, 4 + 3 + 4));
+    assert_eq!(calls, (7 + 5 + 5 + 7, 5 + 3 + 5));
     assert_eq!(left_over, 3);
     driver.expect_left(EVENTS, left_over);
 }

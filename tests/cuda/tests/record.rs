@@ -9,7 +9,7 @@ use arrow_device_abi::cuda::{CudaError, CudaExport, CudaExportErrorKind};
 use arrow_device_abi::raw::ArrowDeviceType;
 use arrow_device_abi::{ArrayNode, Device, ExportErrorKind, OwnedDeviceArray};
 use arrow_device_abi_cuda_tests::{
-    DEINITIALIZED, Driver, EVENTS, bytes, current_context, in_no_context, read,
+    CONTEXTS, DEINITIALIZED, Driver, EVENTS, bytes, current_context, in_no_context, read,
 };
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 
@@ -194,7 +194,7 @@ fn the_last_node_takes_the_event_with_it() {
 #[test]
 fn the_array_may_own_its_context() {
     let Some(driver) = Driver::load() else { return };
-    let before = driver.live(arrow_device_abi_cuda_tests::CONTEXTS);
+    let before = driver.live(CONTEXTS);
     for primary in [true, false] {
         let array = in_no_context(|| {
             let context = if primary { CudaContext::new(1) } else { CudaContext::new_non_primary(1, 0) };
@@ -209,10 +209,47 @@ fn the_array_may_own_its_context() {
             }
             array
         });
-        assert_eq!(driver.live(arrow_device_abi_cuda_tests::CONTEXTS), before + 1);
+        assert_eq!(driver.live(CONTEXTS), before + 1);
         in_no_context(|| drop(array));
-        assert_eq!(driver.live(arrow_device_abi_cuda_tests::CONTEXTS), before);
+        assert_eq!(driver.live(CONTEXTS), before);
     }
+}
+
+/// The same on a thread that has that context, which the array takes with it: it is not made current again.
+#[test]
+fn the_current_context_may_end_with_the_array() {
+    let Some(driver) = Driver::load() else { return };
+    let other = CudaContext::new(0).expect("another context");
+    let contexts = driver.live(CONTEXTS);
+    let context = CudaContext::new_non_primary(1, 0).expect("a context");
+    let stream = context.new_stream().expect("a stream");
+    let array = export(&stream, bytes(&stream, 1, LEN));
+    let handle = context.cu_ctx();
+    other.bind_to_thread().expect("the context");
+    drop((stream, context));
+    // SAFETY: it lives as long as the array.
+    unsafe { cudarc::driver::sys::cuCtxSetCurrent(handle) }.result().expect("the context");
+    driver.reset();
+    drop(array);
+    assert_eq!(driver.live(CONTEXTS), contexts, "it went with the array");
+    assert_ne!(current_context(), handle.cast());
+    assert_eq!(driver.calls("cuCtxSetCurrent"), 0, "a handle of no context was set");
+}
+
+/// On a stream that captures a graph nothing runs that an event could wait for.
+#[test]
+fn a_stream_that_captures() {
+    let Some(driver) = Driver::load() else { return };
+    let context = CudaContext::new(0).expect("a context");
+    let stream = context.new_stream().expect("a stream");
+    let memory = bytes(&stream, 1, LEN);
+    driver.capture(true);
+    // SAFETY: an array of the null type has no buffers.
+    let error = unsafe { CudaExport::new(&stream).export(&ArrayNode::default(), memory) };
+    let error = error.expect_err("a stream that captures");
+    assert_eq!(error.kind, CudaExportErrorKind::Cuda(CudaError::Capturing));
+    driver.capture(false);
+    assert_eq!(stream.clone_dtoh(&error.keep).expect("the memory is back"), [1; LEN]);
 }
 
 /// A tree that cannot be made gives the owner back, exports nothing, and destroys the event.

@@ -1,13 +1,15 @@
 //! When a consumer may let go of an array that its queued work still reads.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use arrow_device_abi::ReadyDeviceArray;
-use arrow_device_abi::cuda::InUse;
+use arrow_device_abi::cuda::{CudaError, InUse};
 use arrow_device_abi::raw::ArrowDeviceType;
-use arrow_device_abi_cuda_tests::{Driver, EVENTS, INVALID_HANDLE, array_of, bytes, in_no_context, pointer};
+use arrow_device_abi_cuda_tests::{
+    CONTEXTS, Driver, EVENTS, INVALID_HANDLE, MEMORY, STREAMS, array_of, bytes, in_no_context, pointer,
+};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, sys};
 
 const LATE: Duration = Duration::from_millis(60);
@@ -124,10 +126,52 @@ fn a_refused_record_gives_the_array_back() {
     let Some(driver) = Driver::load() else { return };
     let reader = Reader::new();
     let array = reader.reading(&driver);
+    driver.reset();
     driver.fail("cuEventRecord", 1, INVALID_HANDLE);
     let error = InUse::until_done(array, &reader.consumer).expect_err("a refused record");
     assert_eq!((error.error.code(), reader.released()), (Some(INVALID_HANDLE), 0));
+    assert_eq!(driver.calls("cuStreamSynchronize"), 1, "the work was waited for");
     drop(InUse::until_done(error.array, &reader.consumer).expect("a second try"));
     assert_eq!(reader.released(), 1);
     assert_eq!(reader.copied(), [6; LEN]);
+}
+
+static KEPT: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Where the driver will not wait, though it works on, the array is kept for ever; where it cannot, it is released.
+#[test]
+fn a_driver_that_does_not_wait() {
+    let Some(driver) = Driver::load() else { return };
+    let reader = Reader::new();
+    for (code, released) in [(700, 1), (907, 1)] {
+        let array = reader.reading(&driver);
+        // So that a leak checker sees that it is meant.
+        KEPT.store(array.view().expect("an array").buffers().as_ptr().cast_mut().cast(), SeqCst);
+        let in_use = InUse::until_done(array, &reader.consumer).expect("noted");
+        driver.fail("cuEventSynchronize", 1, code);
+        drop(in_use);
+        assert_eq!(reader.released(), released, "{code}");
+        reader.consumer.synchronize().expect("the stream");
+    }
+    assert_eq!(reader.copied(), [6; LEN]);
+    // The array, its memory and cudarc's two events for that.
+    driver.expect_left(MEMORY, 1);
+    driver.expect_left(EVENTS, 2);
+    driver.expect_left(STREAMS, 1);
+    driver.expect_left(CONTEXTS, 1);
+}
+
+/// An array is not taken for work that is only captured, and is back at once.
+#[test]
+fn a_stream_that_captures() {
+    let Some(driver) = Driver::load() else { return };
+    let reader = Reader::new();
+    let array = reader.reading(&driver);
+    driver.capture(true);
+    let error = InUse::until_done(array, &reader.consumer).expect_err("a stream that captures");
+    assert_eq!((error.error, reader.released()), (CudaError::Capturing, 0));
+    driver.capture(false);
+    reader.consumer.synchronize().expect("the stream");
+    drop(error);
+    assert_eq!(reader.released(), 1);
 }
