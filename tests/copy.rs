@@ -410,6 +410,10 @@ fn failures() {
     let list = leaf("+l", 1, [None, integers("i", [0, 5])]);
     let list = Tree { children: vec![leaf("i", 4, [None, integers("i", 0..4)])], ..list };
     assert_eq!(fault(list, true), "root[0]: offset of element 1 is 5, wanted 0 to 4");
+    // What is cut off may still say how much there is: no offset is believed that is more (found by a fuzzer).
+    let list = leaf("+l", 1, [None, integers("i", [0, 1])]);
+    let list = Tree { children: vec![text(&[0, 9, 4], Some(vec![b'x'; 4]))], ..list };
+    assert_eq!(fault(list, true), "root[0][0]: offset of element 1 is 9, wanted 0 to 4");
     let views = leaf("vz", 1, [None, Some(vec![0; 16]), Some(Vec::new()), integers("l", [-1])]);
     assert_eq!(
         fault(views, false),

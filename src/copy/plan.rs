@@ -59,6 +59,13 @@ pub(crate) struct Plan<'a> {
     offsets: Offsets,
 }
 
+impl Node<'_> {
+    /// All elements of the array, whatever the parent reaches of them.
+    pub(super) fn whole(&self) -> Window {
+        Window { start: self.array.offset(), length: self.array.length() }
+    }
+}
+
 impl<'a> Plan<'a> {
     /// Checks the structure of `array`, and reads through `memory` what its types do not tell.
     ///

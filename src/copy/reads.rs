@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::plan::{Node, Plan};
+use super::plan::{Node, Plan, Window};
 use super::{CopyError, DeviceMemory, Transfer, push};
 use crate::bits::Number;
 use crate::consumer::Fault;
@@ -109,7 +109,7 @@ impl Reads {
         Ok(has_read)
     }
 
-    /// The offsets of the first element and behind the last.
+    /// The offsets of the first element and behind the last; and of an array that was cut, behind the last of all.
     fn add_range<E>(
         &mut self,
         buffers: &[*const core::ffi::c_void],
@@ -118,7 +118,9 @@ impl Reads {
     ) -> Result<(), CopyError<E>> {
         let width = if kind == BufferKind::Offsets32 { size_of::<i32>() } else { size_of::<i64>() };
         let offsets = buffers.get(1).map_or(core::ptr::null(), |offsets| offsets.cast::<u8>());
-        for element in [node.window.start, node.window.end()] {
+        let Window { start, .. } = node.window;
+        let (end, all) = (node.window.end(), node.whole().end());
+        for element in [start, end, all].into_iter().take(if end == all { 2 } else { 3 }) {
             push(&mut self.numbers, (offsets.wrapping_add(element.saturating_mul(width)), width))?;
         }
         Ok(())
@@ -180,12 +182,18 @@ fn extent(node: &Node<'_>, numbers: &[i64], mut sizes: Vec<usize>) -> Result<Ext
         }
         return Ok(Extent::Sizes(sizes));
     }
-    let &[first, last] = numbers else { return Ok(Extent::None) };
+    let [first, last, all @ ..] = numbers else { return Ok(Extent::None) };
     let most = match node.array.child(0) {
         Ok(child) => child.length(),
         Err(_) => memory,
     };
-    let first = size("offset", 0, first, 0, most)?;
-    let last = size("offset", node.window.length, last, first, most)?;
+    // How many bytes there are is what the last of all offsets says, whatever those before it do.
+    let most = match all {
+        [all] => size("offset", node.array.length(), *all, 0, most)?,
+        _ => most,
+    };
+    let before = node.window.start.saturating_sub(node.array.offset());
+    let first = size("offset", before, *first, 0, most)?;
+    let last = size("offset", before.saturating_add(node.window.length), *last, first, most)?;
     Ok(Extent::Range { first, last })
 }
