@@ -6,7 +6,9 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, sys};
 
 /// Device memory of `stream` that holds `value` throughout, written and synchronised.
 pub fn bytes(stream: &Arc<CudaStream>, value: u8, len: usize) -> CudaSlice<u8> {
-    let memory = stream.clone_htod(&vec![value; len]).expect("memory");
+    // Alive until the copy is done: a test may have the driver read it late.
+    let host = vec![value; len];
+    let memory = stream.clone_htod(&host).expect("memory");
     stream.synchronize().expect("the copy");
     memory
 }
