@@ -25,7 +25,7 @@ use arrays::logical::elements;
 use common::Counter;
 use export::{Tree, layouts};
 
-const LATE: Duration = Duration::from_millis(60);
+const LATE: Duration = Duration::from_millis(200);
 
 fn streams() -> [Arc<CudaStream>; 3] {
     let context = CudaContext::new(1).expect("a context");

@@ -12,7 +12,7 @@ use arrow_device_abi_cuda_tests::{
 };
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, sys};
 
-const LATE: Duration = Duration::from_millis(60);
+const LATE: Duration = Duration::from_millis(200);
 const LEN: usize = 300;
 
 /// An array, and a consumer's stream that reads it late into `copy`.

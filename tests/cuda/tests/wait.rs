@@ -14,7 +14,7 @@ use arrow_device_abi_cuda_tests::{
 };
 use cudarc::driver::{CudaContext, CudaStream};
 
-const LATE: Duration = Duration::from_millis(60);
+const LATE: Duration = Duration::from_millis(200);
 const BEFORE: u8 = 1;
 const AFTER: u8 = 7;
 const LEN: usize = 1000;

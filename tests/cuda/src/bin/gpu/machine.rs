@@ -16,7 +16,7 @@ pub struct Machine {
 }
 
 /// How long the slow work takes that comes before an event, roughly; on a GPU at least.
-const SLOW: Duration = Duration::from_millis(50);
+const SLOW: Duration = Duration::from_millis(200);
 const SCRATCH: usize = 1 << 30;
 /// A GPU sets less than 10 TB a second.
 const FILLS: usize = 500;
