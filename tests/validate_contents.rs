@@ -67,6 +67,11 @@ fn null_counts() {
     let null = |null_count| Tree { null_count, ..leaf("n", 3, []) };
     assert_eq!([3, -1].map(|nulls| found(&null(nulls))), [Ok(()), Ok(())]);
     assert_eq!(fault(&null(2)), "root: null_count is 2, wanted 3");
+    // The keys of a map may not be null, counted or not: of this type there can be none.
+    let entries = Tree { children: vec![null(-1), null(-1)], ..leaf("+s", 3, [None]) };
+    let map = Tree { children: vec![entries], ..leaf("+m", 1, [None, i32s(&[0, 3])]) };
+    let found = fault(&map);
+    assert!(found.ends_with("null_count is 3, wanted 0"), "{found}");
 }
 
 /// B7: offsets ascend, from 0 or more, and stay inside what they are offsets into.

@@ -23,7 +23,7 @@ pub(super) unsafe fn check(
     // SAFETY: as the caller promises.
     let node = unsafe { Contents::new(array) };
     if *format == Format::Null {
-        return node.all_null();
+        return node.all_null(no_nulls);
     }
     if array.length() == 0 {
         return Ok(());
@@ -94,11 +94,12 @@ impl<'a> Contents<'a> {
         Ok(self.array.child(index).map_err(Fault::Array)?.length())
     }
 
-    /// An array of nulls has a count that says so, or none.
-    fn all_null(self) -> Result<(), Fault> {
+    /// An array of nulls has a count that says so, or none; where there may be no nulls it has no elements.
+    fn all_null(self, no_nulls: bool) -> Result<(), Fault> {
         let wanted = self.array.length();
         match self.array.null_count() {
             Some(found) if found != wanted => Err(Fault::NullCount { found, wanted }),
+            _ if no_nulls && wanted > 0 => Err(Fault::NullCount { found: wanted, wanted: 0 }),
             _ => Ok(()),
         }
     }
