@@ -24,7 +24,8 @@ pub enum Readiness {
 
 /// Waits for sync events of some kind, or makes a queue of its device wait for them.
 ///
-/// Implemented by [`NoWait`], by references to waiters and `Arc`s of them, and by the user of any runtime that this crate does not know.
+/// Implemented by [`NoWait`], by references to waiters and `Arc`s of them, and by the user of any runtime that this crate
+/// does not know.
 ///
 /// # Safety
 ///
@@ -47,23 +48,19 @@ pub unsafe trait EventWaiter {
     fn wait(&self, device: Device, event: SyncEvent<'_>) -> Result<Readiness, Self::Error>;
 }
 
-// SAFETY: it is the waiter's own answer.
-unsafe impl<W: EventWaiter + ?Sized> EventWaiter for &W {
-    type Error = W::Error;
+macro_rules! through {
+    ($($pointer:ty),+) => { $(
+        // SAFETY: it is the waiter's own answer.
+        unsafe impl<W: EventWaiter + ?Sized> EventWaiter for $pointer {
+            type Error = W::Error;
 
-    fn wait(&self, device: Device, event: SyncEvent<'_>) -> Result<Readiness, W::Error> {
-        (**self).wait(device, event)
-    }
+            fn wait(&self, device: Device, event: SyncEvent<'_>) -> Result<Readiness, W::Error> {
+                (**self).wait(device, event)
+            }
+        }
+    )+ };
 }
-
-// SAFETY: it is the waiter's own answer.
-unsafe impl<W: EventWaiter + ?Sized> EventWaiter for Arc<W> {
-    type Error = W::Error;
-
-    fn wait(&self, device: Device, event: SyncEvent<'_>) -> Result<Readiness, W::Error> {
-        (**self).wait(device, event)
-    }
-}
+through!(&W, Arc<W>);
 
 /// The waiter of a consumer that knows no runtime: takes arrays that need no waiting, refuses all others.
 #[derive(Debug, Clone, Copy, Default)]

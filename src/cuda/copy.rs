@@ -13,7 +13,7 @@ use cudarc::driver::sys::{CUdeviceptr, CUstream};
 use super::block::Block;
 use super::context::Current;
 use super::driver::{CudaError, call, check_device, require};
-use super::event::{Event, not_capturing};
+use super::event::{Event, not_capturing, settle};
 use super::record::{CudaExport, CudaExportError, CudaExportErrorKind};
 use super::reuse::{InUse, InUseError};
 use crate::consumer::{EventWaiter, Invalid, NoWait, Readiness, ReadyDeviceArray};
@@ -135,15 +135,6 @@ impl Drop for Copies<'_> {
             std::process::abort();
         }
     }
-}
-
-/// Waits on the host for all that is queued on the stream. False if it may still come: while a graph is captured the
-/// driver refuses to wait, and goes on working. A driver that cannot wait for another reason does no work either.
-pub(super) fn settle(stream: &CudaStream) -> bool {
-    let _current = Current::enter(stream.context().cu_ctx());
-    // SAFETY: the stream is alive.
-    let waited = unsafe { call!(cuStreamSynchronize(stream.cu_stream())) };
-    !waited.is_err_and(CudaError::is_of_a_capture)
 }
 
 /// Copies an array that the host can read to the stream's device.

@@ -108,6 +108,15 @@ pub(super) fn not_capturing(stream: sys::CUstream) -> Result<(), CudaError> {
     }
 }
 
+/// Waits on the host for all that is queued on the stream. False if it may still come: while a graph is captured the
+/// driver refuses to wait, and goes on working. A driver that cannot wait for another reason does no work either.
+pub(super) fn settle(stream: &CudaStream) -> bool {
+    let _current = Current::enter(stream.context().cu_ctx());
+    // SAFETY: the stream is alive.
+    let waited = unsafe { call!(cuStreamSynchronize(stream.cu_stream())) };
+    !waited.is_err_and(CudaError::is_of_a_capture)
+}
+
 /// Puts a wait for `event` into `stream`, whose context is current.
 ///
 /// # Safety

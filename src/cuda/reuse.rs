@@ -6,9 +6,8 @@ use core::fmt;
 
 use cudarc::driver::CudaStream;
 
-use super::copy::settle;
 use super::driver::CudaError;
-use super::event::Event;
+use super::event::{Event, settle};
 use crate::consumer::ReadyDeviceArray;
 
 /// An array that work queued on a stream still reads.
